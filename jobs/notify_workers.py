@@ -25,6 +25,7 @@ EXPIRES_SECONDS = 60
 
 RUN_DUE_JOBS: Final = "jobs.tasks.run_due_jobs"
 BULK_CHANGE: Final = "jobs.tasks.go_on_with_bulk_change"
+FOLLOW_BENCHMARK: Final = "jobs.tasks.follow_benchmark"
 ENOUGH_UNREAD: Final = 16
 """As many wake-ups as a worker has slots: one that comes begins with all of them."""
 
@@ -87,6 +88,11 @@ def check(check_id: int) -> None:
 def trace(trace_id: int) -> None:
     """Have a worker begin a trace, or end it, once this transaction is committed."""
     _after_commit("jobs.tasks.follow_trace", trace_id)
+
+
+def benchmark(benchmark_id: int) -> None:
+    """Have a worker look what is due of a benchmark, once this transaction is committed."""
+    _after_commit(FOLLOW_BENCHMARK, benchmark_id)
 
 
 def all_due() -> None:

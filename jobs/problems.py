@@ -163,7 +163,8 @@ WHERE loss.effect = 'loss' AND loss.acceptance = '{}' AND host.state = 'active'
     AND NOT EXISTS (SELECT FROM storage_hostchange later WHERE later.host_id = loss.host_id
         AND later.effect <> '' AND later.at > loss.at)
 """
-# A failure counts unless a later job of the volume did better or is at work.
+# A failure counts unless a later job of the volume did better or is at work; that of a benchmark's
+# run is told with the benchmark.
 UNDONE: Final = """
 SELECT job.host_id, CASE job.state WHEN 'failed' THEN 'job_failed' ELSE 'job_undecided' END,
     'error', coalesce(job.ended_at,
@@ -174,7 +175,8 @@ FROM jobs_job job LEFT JOIN storage_volume volume ON volume.id = job.volume_id
 WHERE NOT job.dry_run
 AND NOT EXISTS (SELECT FROM storage_host WHERE id = job.host_id AND state = 'removed') AND (
     job.state = 'needs_attention' AND NOT job.state = ANY(%(over)s)
-    OR job.state = 'failed' AND job.ended_at > %(failed)s AND NOT EXISTS (
+    OR job.state = 'failed' AND job.kind <> 'benchmark' AND job.ended_at > %(failed)s
+    AND NOT EXISTS (
         SELECT FROM jobs_job later WHERE later.volume_id = job.volume_id AND later.id > job.id
         AND NOT later.dry_run AND later.state NOT IN ('failed', 'cancelled')))
 """

@@ -6,6 +6,7 @@ from celery import shared_task
 
 from jobs import collector, live_view, notify_workers
 from jobs.alerts import alert_judge
+from jobs.benchmarks import follow as following_benchmarks
 from jobs.engine import heat_traces, holds, media_checks
 from jobs.hosts import read_heat as reading_heat
 from jobs.hosts import refresh as refreshing
@@ -46,6 +47,7 @@ def sweep() -> None:
     sweeping.sweep()
     media_checks.announce_due()
     heat_traces.announce_due()
+    following_benchmarks.announce_due()
 
 
 @shared_task
@@ -90,6 +92,11 @@ def read_heat(host_id: int) -> None:
 @shared_task
 def follow_trace(trace_id: int) -> None:
     heat_traces.follow_trace(trace_id)
+
+
+@shared_task
+def follow_benchmark(benchmark_id: int) -> None:
+    following_benchmarks.follow_benchmark(benchmark_id)
 
 
 @shared_task

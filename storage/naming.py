@@ -33,6 +33,8 @@ PVMOVE_PREFIX = "pvmove"
 LEFT_TAG_PREFIX = "tiercel.left="
 """On a volume: extents that it left behind, which are still to be cleared."""
 WIPING_TAG = "tiercel.wiping"
+BENCH_TAG_PREFIX = "tiercel.bench="
+"""On a scratch volume of a benchmark's run, with the run's key."""
 MADE_TAG_PREFIX = "tiercel.made="
 """What the agent's own lvcreate gives to a pool, a cache device and room, and no other verb to
 anything: a name alone proves nothing."""
@@ -154,6 +156,22 @@ def is_made_beside(name: str, tags: tuple[str, ...]) -> bool:
         "left": is_held_name,
     }
     return any(f"{MADE_TAG_PREFIX}{kind}" in tags and fits(name) for kind, fits in kinds.items())
+
+
+def scratch_name(key: str) -> str:
+    """The LV name of the scratch volume that a benchmark's run makes for its data."""
+    return f"b-{key}"
+
+
+def scratch_key(name: str, tags: tuple[str, ...]) -> str | None:
+    """The run that a scratch volume was made for, by its name and its tags; None for every other
+    volume."""
+    key = name.removeprefix("b-").removesuffix("-cache")
+    is_named = name in (scratch_name(key), f"{scratch_name(key)}-cache")
+    if not is_named or KEY_PATTERN.fullmatch(key) is None or MANAGED_TAG not in tags:
+        return None
+    marks = [tag for tag in tags if tag.startswith((BENCH_TAG_PREFIX, VOLUME_TAG_PREFIX))]
+    return key if marks == [f"{BENCH_TAG_PREFIX}{key}"] else None
 
 
 def is_reserved_name(name: str) -> bool:

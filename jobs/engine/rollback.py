@@ -21,6 +21,7 @@ from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.models import Host
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
 from storage.planner import Target
+from storage.planner.benchmark_wish import BenchmarkWish
 from storage.planner.current_wish import wish_now
 from storage.planner.fingerprint import FLUSHES
 from storage.planner.host_wish import HostWish, read_host_wish
@@ -106,6 +107,8 @@ def _by_hand(job: Job) -> str:
     """What a person does about what is left of a job that nobody goes on with."""
     if job.kind == Kind.REPLACE_MEMBER:
         return f"look at {job.label} on the host (mdadm --detail), and ask for it again"
+    if job.kind == Kind.BENCHMARK:
+        return "start another benchmark there, which removes it, or remove it with lvremove"
     if job.volume_id is None:
         return f"run pvremove /dev/{job.label} on the host"
     if _makes(job):
@@ -219,13 +222,16 @@ def leftovers_of(
 
 def leftovers_on_host(facts: HostFacts, wish: HostWish) -> list[str]:
     """A sentence where the SSD has LVM's mark already and gives its space to no group yet, or where
-    the disk is in the array already, which is not as it should be yet."""
+    the disk is in the array already, which is not as it should be yet; for each scratch volume that
+    a benchmark left."""
     if isinstance(wish, Preparation):
         return [
             f"{pv.name} is a physical volume of no volume group."
             for pv in facts.pvs
             if pv.name == wish.device and not pv.vg_uuid
         ]
+    if isinstance(wish, BenchmarkWish):
+        return [_there(lv) for lv in facts.scratch_of(wish.key)]
     return [
         f"{wish.device} is in {array.name} already; the kernel goes on to fill it."
         for array in facts.arrays

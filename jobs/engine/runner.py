@@ -18,7 +18,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from jobs import audit_trail, life_signs
-from jobs.engine import decisions, dry_run, flush_rest, rollback, steps, vg_lock
+from jobs.engine import benchmark_end, decisions, dry_run, flush_rest, rollback, steps, vg_lock
 from jobs.engine.finish import (
     REST_SECONDS,
     TRIES,
@@ -240,6 +240,9 @@ def _arrive(job: Job, facts: HostFacts, placement: Placement | None) -> None:
         _record(job, facts, placement)
     if job.falls_back:
         rollback.finish_rollback(job, facts)
+        return
+    if job.kind == Kind.BENCHMARK:
+        benchmark_end.finish_benchmark(job, facts)
         return
     if job.door == Origin.PORTAL or job.price_minor is not None:
         hold(job.its_volume)

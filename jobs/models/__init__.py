@@ -6,6 +6,7 @@ from jobs.models.bulk_change import BulkChange
 from jobs.models.job import (
     CHANGING_SPEED,
     DESTROYING,
+    OF_DISKS,
     OF_HOST,
     OVER,
     WINDOWED,
@@ -23,6 +24,7 @@ from jobs.models.step import Line, Step, StepState
 __all__ = [
     "CHANGING_SPEED",
     "DESTROYING",
+    "OF_DISKS",
     "OF_HOST",
     "OVER",
     "WINDOWED",

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from storage.access import Person, is_staff
 from storage.database_clock import touched
-from storage.models import CachePlan, Host, Volume
+from storage.models import BenchmarkRun, CachePlan, Host, Volume
 from storage.naming import new_key
 from storage.planner.daily_window import DailyWindow, opening_words
 from storage.request_id import LIMIT as REQUEST_ID_LIMIT
@@ -48,9 +48,12 @@ class Kind(models.TextChoices):
     REPAIR_VOLUME = "repair-volume", "Repair volume"
     PREPARE_SSD = "prepare-ssd", "Add SSD"
     REPLACE_MEMBER = "replace-member", "Replace disk of array"
+    BENCHMARK = "benchmark", "Benchmark run"
 
 
-OF_HOST = (Kind.PREPARE_SSD, Kind.REPLACE_MEMBER)
+OF_DISKS = (Kind.PREPARE_SSD, Kind.REPLACE_MEMBER)
+"""What gives a disk of a host another use."""
+OF_HOST = (*OF_DISKS, Kind.BENCHMARK)
 """What is about a host's disks, and no volume."""
 CHANGING_SPEED = frozenset(
     {
@@ -100,6 +103,7 @@ WORDS: dict[str, KindWords] = {
     Kind.REPAIR_VOLUME: _words("Repairing", "Repaired", "repair"),
     Kind.PREPARE_SSD: _words("Adding", "Added", "add", "the SSD {}"),
     Kind.REPLACE_MEMBER: _words("Replacing", "Replaced", "replace", "a disk of {}"),
+    Kind.BENCHMARK: _words("Running", "Ran", "run", "a benchmark in {}"),
 }
 
 
@@ -191,7 +195,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 class Job(models.Model):
     """One wish for one volume on one host. `wish` is `storage.planner.wish.Wish.to_json()`; that of
     a job without a volume, which is about disks of its host, a `storage.planner.host_wish.HostWish`
-    as JSON.
+    as JSON. `benchmark_run` is the run that it does, null where it does none, or previews one.
 
     `explanation` is one sentence on what it does or waits for; `error` is
     `{code, message, correction}`, `{}` while nothing is wrong. A `dry_run` job is a preview: its
@@ -222,6 +226,9 @@ class Job(models.Model):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     host = models.ForeignKey(Host, on_delete=models.PROTECT)
     volume = models.ForeignKey(Volume, null=True, blank=True, on_delete=models.PROTECT)
+    benchmark_run = models.ForeignKey(
+        BenchmarkRun, null=True, blank=True, on_delete=models.PROTECT, related_name="jobs"
+    )
     wish = models.JSONField()
     dry_run = models.BooleanField(default=False)
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
@@ -308,6 +315,12 @@ class Job(models.Model):
                 name="job_of_volume_or_ssd",
             ),
             models.CheckConstraint(
+                condition=models.Q(benchmark_run=None) & ~models.Q(kind=Kind.BENCHMARK)
+                | models.Q(kind=Kind.BENCHMARK, benchmark_run__isnull=False)
+                | models.Q(kind=Kind.BENCHMARK, dry_run=True),
+                name="job_of_benchmark_run",
+            ),
+            models.CheckConstraint(
                 condition=models.Q(window_start=None, window_end=None, window_zone="")
                 | models.Q(window_start__isnull=False, window_end__isnull=False)
                 & ~models.Q(window_zone=""),
@@ -315,9 +328,15 @@ class Job(models.Model):
             ),
             models.UniqueConstraint(
                 fields=("host",),
-                condition=models.Q(dry_run=False, volume=None) & ~models.Q(state__in=OVER),
+                condition=models.Q(dry_run=False, kind__in=OF_DISKS) & ~models.Q(state__in=OVER),
                 name="job_one_ssd_per_host",
                 violation_error_message="Another job is about the disks of this host.",
+            ),
+            models.UniqueConstraint(
+                fields=("host",),
+                condition=models.Q(dry_run=False, kind=Kind.BENCHMARK) & ~models.Q(state__in=OVER),
+                name="job_one_benchmark_per_host",
+                violation_error_message="Another benchmark runs on this host.",
             ),
         )
         indexes = (
@@ -340,10 +359,10 @@ class Job(models.Model):
 
     @property
     def label(self) -> str:
-        """What it is about: the volume, the array, or the device."""
+        """What it is about: the volume, the array, the device, or the group of a benchmark."""
         if self.volume is not None:
             return self.volume.label
-        return str(self.wish.get("array") or self.wish["device"])
+        return str(self.wish.get("array") or self.wish.get("device") or self.wish["vg_name"])
 
     @property
     def its_volume(self) -> Volume:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from jobs.models import Job
+from jobs.models import Job, Kind
 from storage import row_security
 from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement, Volume
+from storage.planner.benchmark_wish import BenchmarkWish, scratch_space
 from storage.planner.wish import Wish
 from storage.stored_inventory import inventory_of
 from storage.volumes.ssd_capacity import Capacity, capacities, wanted_bytes
@@ -19,7 +20,8 @@ def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> 
     """Bytes by uuid of the volume group; groups without reservations are missing.
 
     Unfinished jobs on `host` whose cache or volume on SSD is not in `facts` count, except those of
-    `but_for`; also what a job needs to go back to where it began, as long as it may.
+    `but_for`; also what a job needs to go back to where it began, as long as it may, and the run of
+    a benchmark whose scratch volumes are not there yet.
     """
     jobs = Job.objects.unfinished().filter(host=host, dry_run=False, volume__isnull=False)
     if but_for is not None:
@@ -37,6 +39,11 @@ def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> 
         total[vg_uuid] += max(
             wanted_bytes(facts, vg_uuid, wish, lv_uuid) for wish in wishes[volume_id]
         )
+    runs = Job.objects.unfinished().filter(host=host, dry_run=False, kind=Kind.BENCHMARK)
+    for wish in map(BenchmarkWish.from_json, runs.values_list("wish", flat=True)):
+        vg = facts.vg(wish.vg_uuid)
+        if vg is not None and not facts.scratch_of(wish.key):
+            total[vg.uuid] += scratch_space(vg, wish.args).fast
     return {vg_uuid: size_bytes for vg_uuid, size_bytes in total.items() if size_bytes}
 
 

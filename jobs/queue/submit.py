@@ -4,6 +4,7 @@ volume that does not exist yet gets its record together with the job or preview 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,7 +16,7 @@ from jobs import notify_workers
 from jobs.engine import steps
 from jobs.engine.finish import has_changed_host
 from jobs.engine.transitions import transition
-from jobs.models import DESTROYING, OF_HOST, Job, Kind, State
+from jobs.models import DESTROYING, OF_DISKS, Job, Kind, State
 from jobs.queue.job_windows import HOSTS, Chosen, begins_at, window_fields, window_for
 from jobs.queue.reservations import reserved
 from jobs.requester import Requester, cancelled_by, job_fields, requester_fields
@@ -23,12 +24,14 @@ from storage.access import Right
 from storage.compiled_query import CompiledQuery
 from storage.formatting import size
 from storage.inventory.facts import HostFacts
-from storage.models import CachePlan, Host, Placement, Volume
+from storage.models import BenchmarkRun, CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.naming import volume_name
 from storage.planner import Disks, Refused, Target, plan
+from storage.planner.benchmark_wish import BenchmarkWish, run_benchmark
 from storage.planner.host_wish import HostWish, read_host_wish
 from storage.planner.member_wish import Replacement
+from storage.planner.ssd_wish import Preparation
 from storage.planner.wish import Wish
 from storage.row_locks import hold
 from storage.stored_inventory import inventory_of
@@ -36,11 +39,16 @@ from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 from storage.volumes.volume_groups import GroupChoice
 
-CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
+CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host", "job_one_benchmark_per_host")
 FINAL_REFUSALS = frozenset({"not_fresh"})
 """Refusals that no change on the host can lift, so that last minute's facts suffice for them.
 Everything else is judged by the runner, on facts it has just read."""
-FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, *OF_HOST})
+FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, *OF_DISKS})
+KINDS: Mapping[type[HostWish], Kind] = {
+    Preparation: Kind.PREPARE_SSD,
+    Replacement: Kind.REPLACE_MEMBER,
+    BenchmarkWish: Kind.BENCHMARK,
+}
 PROVEN = FOR_ADMINS | DESTROYING
 """What gives up data or a whole disk: at a page only with a fresh proof of who sits there."""
 
@@ -143,9 +151,8 @@ def enqueue(fields: dict[str, Any]) -> Job:
     except IntegrityError as error:
         if not any(constraint in str(error) for constraint in CONSTRAINTS):
             raise
-        volume, rivals = fields.get("volume"), Job.objects.unfinished().filter(dry_run=False)
-        of = {"volume": volume} if volume is not None else {"volume": None, "host": fields["host"]}
-        holder = rivals.filter(**of).first()
+        rivals = Job.objects.unfinished().filter(dry_run=False)
+        holder = rivals.filter(**_held(fields)).first()
         if holder is None:  # it ended between the two statements: the way is free now
             job = Job.objects.create(**fields)
         else:
@@ -153,6 +160,14 @@ def enqueue(fields: dict[str, Any]) -> Job:
     if not job.awaits:
         notify_workers.job(job.pk)
     return job
+
+
+def _held(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a job of these fields has for itself, as a filter of jobs."""
+    if fields.get("volume") is not None:
+        return {"volume": fields["volume"]}
+    kinds = OF_DISKS if fields["kind"] in OF_DISKS else (fields["kind"],)
+    return {"host": fields["host"], "kind__in": kinds}
 
 
 _HOST_STATE = CompiledQuery(Host, lambda pk: Host.objects.filter(pk=pk).only("state"))
@@ -275,9 +290,7 @@ def _check_ssd_space(placement: Placement, wish: Wish) -> None:
     """
     if wish.cache is None and wish.tier != "ssd":
         return
-    unread = Host.objects.defer("facts", "hello")
-    host = unread.select_for_update(no_key=True).get(pk=placement.host_id)
-    facts = inventory_of(host)
+    host, facts = _locked(placement.host_id)
     if facts is None or not wanted_bytes(facts, placement.vg_uuid, wish, placement.lv_uuid):
         return
     reserved_bytes = reserved(host, facts, but_for=placement.volume).get(placement.vg_uuid, 0)
@@ -299,6 +312,22 @@ def _check_ssd_space(placement: Placement, wish: Wish) -> None:
         ) from None
 
 
+def _check_scratch_space(host: Host, wish: BenchmarkWish) -> None:
+    """The same for the scratch volumes of a benchmark, and for all else that makes its run
+    impossible."""
+    locked, facts = _locked(host.pk)
+    if facts is not None:
+        promised = reserved(locked, facts).get(wish.vg_uuid, 0)
+        run_benchmark(less_reserved(facts, wish.vg_uuid, promised), wish)
+
+
+def _locked(host_id: int) -> tuple[Host, HostFacts | None]:
+    """A host whose row stays locked until the end of the transaction, and its inventory."""
+    unread = Host.objects.defer("facts", "hello")
+    host = unread.select_for_update(no_key=True).get(pk=host_id)
+    return host, inventory_of(host)
+
+
 @transaction.atomic
 def submit_for_host(
     host: Host,
@@ -308,15 +337,20 @@ def submit_for_host(
     dry_run: bool,
     fingerprint: str = "",
     not_before: datetime | None = None,
+    benchmark_run: BenchmarkRun | None = None,
 ) -> Job:
-    """Accept a job about a host's disks, and tell a worker after commit. Raises `Refused` for a
-    host that is not in use, and `Busy` where another job is about its disks."""
+    """Accept a job about a host's disks, and tell a worker after commit; `benchmark_run` is the run
+    that it does. Raises `Refused` for a host that is not in use, and for a benchmark whose space is
+    not there or promised to others; `Busy` where another job is about the same."""
     check_contactable(host)
+    if isinstance(wish, BenchmarkWish) and not dry_run:
+        _check_scratch_space(host, wish)
     return enqueue(
         {
             **job_fields(requester),
-            "kind": Kind.REPLACE_MEMBER if isinstance(wish, Replacement) else Kind.PREPARE_SSD,
+            "kind": KINDS[type(wish)],
             "host": host,
+            "benchmark_run": benchmark_run,
             "wish": wish.to_json(),
             "dry_run": dry_run,
             "fingerprint": fingerprint,
@@ -338,6 +372,8 @@ def confirm(preview: Job, requester: Requester, *, not_before: datetime | None =
         raise Refused(
             "stale", "This preview failed, or has not ended yet.", "Create a new preview."
         )
+    if preview.kind == Kind.BENCHMARK:
+        raise Refused("not_now", "A preview of a benchmark's run starts none.", "Order it.")
     if preview.volume is None:
         return submit_for_host(
             preview.host,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from .benchmark import cleanup
 from .bytecode import add_bytecode
 from .calls.refusals import Refusal
 from .guests import hiding
@@ -52,6 +53,9 @@ def _printed(outcome: tuple[list[str], list[str]], nothing: str = "") -> int:
 OUTCOMES: dict[str, Callable[[RealHost], int]] = {
     "boot": _boot,
     "hide-guests": _hide_guests,
+    "clean-benchmarks": lambda host: _printed(
+        cleanup.clean_up(host), "No benchmark left anything."
+    ),
     "renew-initramfs": lambda host: _printed(
         initramfs.renew_initramfs(host), "Every initramfs is up to date."
     ),
@@ -62,6 +66,8 @@ OF_HOST: dict[str, Callable[[RealHost], str]] = {
     "deny-replacement": partial(admin.set_replacement, allowed=False),
     "allow-heat": partial(admin.set_heat, allowed=True),
     "deny-heat": partial(admin.set_heat, allowed=False),
+    "allow-benchmarks": admin.allow_benchmarks,
+    "deny-benchmarks": admin.deny_benchmarks,
 }
 OF_NAME: dict[str, Callable[[RealHost, str], str]] = {
     **{
@@ -72,12 +78,13 @@ OF_NAME: dict[str, Callable[[RealHost, str], str]] = {
     "forget-pv": admin.forget_pv,
     "adopt-panel": owner.adopt_host,
     "keep-bcache": admin.keep_bcache,
+    "allow-benchmarks": admin.allow_benchmarks,
 }
 USAGE = (
     "usage: agent.pyz [allow-vg NAME [--alone] | deny-vg NAME | fast-pv PV | slow-pv PV | "
     "redundant-pv PV | forget-pv PV | allow-replacement | deny-replacement | allow-heat | "
-    "deny-heat | adopt-panel ID | policy | hide-guests | renew-initramfs | keep-bcache VG/LV | "
-    "boot | heat | clean-heat]"
+    "deny-heat | allow-benchmarks [GIB] | deny-benchmarks | adopt-panel ID | policy | hide-guests "
+    "| renew-initramfs | keep-bcache VG/LV | clean-benchmarks | boot | heat | clean-heat]"
 )
 
 

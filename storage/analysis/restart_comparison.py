@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from storage.analysis.before_after import Block, Pair, before_window, pairs, total, verdict_of
+from storage.analysis.before_after import Block, Pair, before_window, pairs, total
 from storage.analysis.before_after.block import DAY, HOUR, WEEK, period_seconds
 from storage.analysis.before_after.change import LEAST
+from storage.analysis.before_after.verdict import least_alike, time_change
 from storage.formatting import counted, iops, ms
 from storage.metrics.compare import Compared, times_longer
 from storage.metrics.rates.figures import percentile_ms
@@ -157,8 +158,11 @@ def _hours(host: Host, start: datetime, end: datetime) -> list[Block]:
 
 def _compared(days: int, alike: Sequence[Pair]) -> RestartComparison:
     before, after = (_like(total(side)) for side in zip(*alike, strict=True))
-    judged = verdict_of(alike, is_short=days * DAY < WEEK)
-    times = None if judged is None else judged.times_as_long
+    time = time_change(
+        [(before.reads, before.read_ms, after.reads, after.read_ms) for before, after in alike],
+        least_alike(is_short=days * DAY < WEEK),
+    )
+    times = None if time is None else time.factors
     return RestartComparison(days, len(alike), "", before, after, times)
 
 

@@ -103,6 +103,7 @@ UNREAD_PARTS: Final = {
     "csets": "a bcache cache set",
     "orphans": "the leftover device",
     "backings": "a bcache device",
+    "benchmarks": "the result of a benchmark's run",
 }
 UNKNOWN_RAID: Final = (
     "lv_raid_unknown",

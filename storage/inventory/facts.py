@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
@@ -25,7 +25,7 @@ from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
 from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
-from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
+from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside, scratch_key
 
 # LVM writes its uuids as 32 letters in 7 groups.
 Uuid = Annotated[str, Meta(min_length=1, max_length=38)]
@@ -446,11 +446,21 @@ class KernelIdentity:
     signature: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class BenchmarkResult:
+    """A run of a benchmark that is over, and whose result the host keeps."""
+
+    key: Annotated[str, Meta(pattern="^[a-z2-7]{8,26}$")]
+    outcome: Literal["finished", "stopped", "failed"]
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
     `stale` when a busy volume group forced a read without its lock. What has a default, an older
-    agent does not say; `unread` is the panel's own."""
+    agent does not say; `unread` is the panel's own, and so is `scratch`: the volumes that the host
+    made for a benchmark's run, with their parts. They are in no other list: they are nobody's, and
+    the host removes them itself."""
 
     consistent: bool
     stale: bool
@@ -466,6 +476,8 @@ class HostFacts:
     kernel: KernelIdentity = KernelIdentity()
     boot_id: str = ""
     unread: tuple[Unread, ...] = ()
+    benchmarks: tuple[BenchmarkResult, ...] = ()
+    scratch: tuple[LogicalVolume, ...] = ()
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):
@@ -523,6 +535,14 @@ class HostFacts:
     def cset(self, uuid: str) -> CacheSet | None:
         return self._csets.get(uuid)
 
+    def benchmark(self, key: str) -> BenchmarkResult | None:
+        """The result of a run; None while there is none."""
+        return next((each for each in self.benchmarks if each.key == key), None)
+
+    def scratch_of(self, key: str) -> tuple[LogicalVolume, ...]:
+        """The scratch volumes of a run, without their parts."""
+        return tuple(lv for lv in self.scratch if scratch_key(lv.name, lv.tags) == key)
+
     def pvs_of(self, vg_uuid: str, tier: str) -> tuple[PhysicalVolume, ...]:
         return tuple(pv for pv in self.pvs if pv.vg_uuid == vg_uuid and pv.tier == tier)
 
@@ -551,8 +571,9 @@ PARTS: Final[Mapping[str, type]] = {
     "csets": CacheSet,
     "orphans": Orphan,
     "backings": BareBacking,
+    "benchmarks": BenchmarkResult,
 }
-ADDED_LATER: Final = frozenset({"orphans", "backings"})
+ADDED_LATER: Final = frozenset({"orphans", "backings", "benchmarks"})
 """Lists of which an older agent says nothing."""
 HOST_FIELDS: Final[Mapping[str, tuple[Any, Any]]] = {
     "consistent": (bool, False),
@@ -570,7 +591,7 @@ def decode(data: object) -> HostFacts:
     `BadHostData` where it has no such shape at all."""
     clean = cleaned(data)
     try:
-        return converted(clean, HostFacts, "inventory")
+        return without_scratch(converted(clean, HostFacts, "inventory"))
     except BadHostData:
         if not isinstance(clean, dict) or not any(isinstance(clean.get(p), list) for p in PARTS):
             raise
@@ -580,7 +601,21 @@ def decode(data: object) -> HostFacts:
         if part in clean or part not in ADDED_LATER:
             read[part] = list(readable_things(part, shape, clean.get(part), unread))
     named = [msgspec.to_builtins(each) for each in unread_named(unread)]
-    return converted({**read, "unread": named}, HostFacts, "inventory")
+    return without_scratch(converted({**read, "unread": named}, HostFacts, "inventory"))
+
+
+def without_scratch(facts: HostFacts) -> HostFacts:
+    """The same with all that runs of benchmarks made apart: LVM tags a volume, not its parts."""
+    made = [lv for lv in facts.lvs if scratch_key(lv.name, lv.tags) is not None]
+    if not made:
+        return replace(facts, scratch=()) if facts.scratch else facts
+    uuids = {lv.uuid for lv in made}.union(*(lv.parts for lv in made))
+    return replace(
+        facts,
+        lvs=tuple(lv for lv in facts.lvs if lv.uuid not in uuids),
+        csets=tuple(cset for cset in facts.csets if cset.lv_uuid not in uuids),
+        scratch=tuple(lv for lv in facts.lvs if lv.uuid in uuids),
+    )
 
 
 def restored(stored: object) -> HostFacts:

@@ -1,6 +1,15 @@
 """Records of customers, hosts and volumes. What the host says now is in
 `storage.inventory.facts`."""
 
+from storage.models.benchmark import (
+    Benchmark,
+    BenchmarkFile,
+    BenchmarkOrigin,
+    BenchmarkPurpose,
+    BenchmarkRun,
+    BenchmarkState,
+    RunState,
+)
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.device import Device, DeviceKind, DeviceSample, LatestDeviceSample
@@ -32,6 +41,12 @@ from storage.models.volume import Placement, Volume
 
 __all__ = [
     "ASIDE",
+    "Benchmark",
+    "BenchmarkFile",
+    "BenchmarkOrigin",
+    "BenchmarkPurpose",
+    "BenchmarkRun",
+    "BenchmarkState",
     "CacheCondition",
     "CachePlan",
     "Customer",
@@ -61,6 +76,7 @@ __all__ = [
     "RateKind",
     "Resolution",
     "RestartEffect",
+    "RunState",
     "Sample",
     "SampleChunk",
     "SizeForecast",

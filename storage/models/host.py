@@ -331,6 +331,24 @@ class Host(models.Model):
         return state if isinstance(state, str) else ""
 
     @property
+    def benchmark_quota_bytes(self) -> int | None:
+        """How much of its disks root lets benchmarks take for a while, 0 for none; None where the
+        host does not say."""
+        quota = self._benchmarks.get("quota_bytes")
+        return quota if type(quota) is int else None
+
+    @property
+    def fio_version(self) -> str:
+        """ "3.33"; "" where the host has no fio, or does not say."""
+        version = self._benchmarks.get("fio")
+        return version if isinstance(version, str) else ""
+
+    @property
+    def _benchmarks(self) -> Mapping[str, Any]:
+        said = self.hello.get("benchmarks")
+        return said if isinstance(said, dict) else {}
+
+    @property
     def undo_hours(self) -> int:
         """So long the host keeps a retired volume; root sets it there."""
         return undo_hours(self.hello)

@@ -169,6 +169,10 @@ def _step(
         paced_bytes, paced_seconds = _cleared(facts, target, lv, steps)
     elif work is LongWork.WARM:
         return StepCost(seconds, locked, False, float(step.args["limit_seconds"]))
+    elif work is LongWork.BENCHMARK:
+        seconds += int(step.args["seconds"]) + int(step.args.get("warm_seconds", 0))
+        paced_bytes = int(step.args["data_bytes"])
+        paced_seconds = paced_bytes / MOVE
     elif work is LongWork.REBUILD:
         paced_bytes = _member_bytes(facts, step)
         paced_seconds = paced_bytes / MOVE

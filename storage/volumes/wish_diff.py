@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from storage.formatting import counted, size
 from storage.inventory.facts import HostFacts
+from storage.planner.benchmark_wish import BenchmarkWish, scratch_space
 from storage.planner.host_wish import HostWish
 from storage.planner.member_wish import Replacement
 from storage.planner.ssd_wish import spares_of
@@ -39,9 +40,11 @@ def changes(before: Wish | None, after: Wish) -> tuple[WishChange, ...]:
 
 def gains(facts: HostFacts, wanted: HostWish) -> tuple[WishChange, ...]:
     """What the group or the array would have of it; none where the device is not spare (any
-    more)."""
+    more). Of a benchmark's run, what it takes for a time."""
     if isinstance(wanted, Replacement):
         return _exchanged(facts, wanted)
+    if isinstance(wanted, BenchmarkWish):
+        return _scratch(facts, wanted)
     spare = next((each for each in spares_of(facts) if each.name == wanted.device), None)
     if spare is None:
         return ()
@@ -62,6 +65,19 @@ def _exchanged(facts: HostFacts, wanted: Replacement) -> tuple[WishChange, ...]:
         missing = counted(array.degraded_count or 0, "disk")
         return (new, WishChange(array.name, f"missing {missing}", "rebuilt"))
     return (new, WishChange(wanted.member, f"part of {array.name}", "not used"))
+
+
+def _scratch(facts: HostFacts, wanted: BenchmarkWish) -> tuple[WishChange, ...]:
+    """What its scratch volumes take while it runs."""
+    vg = facts.vg(wanted.vg_uuid)
+    if vg is None:
+        return ()
+    space = scratch_space(vg, wanted.args)
+    return tuple(
+        WishChange(f"{tier} of {vg.name} while it runs", "-", f"{size(taken)} of scratch volumes")
+        for tier, taken in (("HDD", space.slow), ("SSD", space.fast))
+        if taken
+    )
 
 
 def _described(wish: Wish) -> dict[str, str]:

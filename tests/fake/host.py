@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from storage.agent.benchmark.cleanup import clean_up
 from storage.agent.calls.refusals import Refusal
 from storage.agent.kernel.local_host import (
     Beat,
@@ -22,6 +23,7 @@ from storage.agent.wire.serve import handle
 from tests.fake import (
     bcache,
     dmstats,
+    fio,
     group,
     growth,
     load,
@@ -72,6 +74,8 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "vgextend": pv.vgextend,
     "mdadm": mdadm.mdadm,
     "smartctl": smartctl.smartctl,
+    "fio": fio.fio,
+    "blockdev": fio.blockdev,
 }
 OTHERS = ("lvs", "vgs", "pvs", "cache_check", "busctl")
 
@@ -125,6 +129,7 @@ class FakeHost(Journal):
         self._cuts: list[str] = []
         self._stuck: Reader | None = None
         self._put_back: dict[str, tuple[str, str]] = {}
+        self._cleaned: set[str] = set()
         self.failed_units: list[str] = []
         self.started_units: list[str] = []
         self.modes: dict[str, int] = {}
@@ -389,6 +394,36 @@ class FakeHost(Journal):
             if self.machine.files.pop(path, None) is not None:
                 self.machine.changed()
 
+    def make_folder(self, path: str, mode: int) -> None:
+        self.modes[path] = mode
+
+    def append(self, path: str, data: bytes) -> None:
+        with self._guard:
+            self.save(path, self.machine.files.get(path, b"") + data, 0o600)
+
+    def read_part(self, path: str, offset: int, size_bytes: int) -> bytes:
+        return self.machine.files.get(path, b"")[offset : offset + size_bytes]
+
+    def size_bytes(self, path: str) -> int | None:
+        found = self.machine.files.get(path)
+        return None if found is None else len(found)
+
+    def rename(self, path: str, to: str) -> None:
+        with self._guard:
+            self.machine.files[to] = self.machine.files.pop(path)
+            self.machine.changed()
+
+    def remove_folder(self, path: str) -> None:
+        with self._guard:
+            kept = {
+                name: data
+                for name, data in self.machine.files.items()
+                if not name.startswith(f"{path}/")
+            }
+            self.machine.files.clear()
+            self.machine.files.update(kept)
+            self.machine.changed()
+
     def list(self, path: str) -> Sequence[str]:
         with self._guard:
             files, real = self._look(path)
@@ -470,11 +505,19 @@ class FakeHost(Journal):
         finally:
             if op in self._put_back:
                 self._set(*self._put_back.pop(op))
+            if op in self._cleaned:
+                self._cleaned.discard(op)
+                clean_up(self)
 
     def op_put_back(self, op: str, path: str, text: str) -> None:
         if not self.machine.has_bus:
             raise OSError("Failed to connect to bus: No such file or directory")
         self._put_back[op] = path, text
+
+    def op_clean_up(self, op: str) -> None:
+        if not self.machine.has_bus:
+            raise OSError("Failed to connect to bus: No such file or directory")
+        self._cleaned.add(op)
 
     def op_alive(self, op: str) -> bool:
         return op in self._threads and self._threads[op].is_alive()

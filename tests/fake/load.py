@@ -37,6 +37,8 @@ class Share:
 
 def advance(machine: Machine, seconds: float) -> None:
     for load in machine.loads:
+        if load.program and load.program not in machine.hammered:
+            continue
         backing = machine.backing(load.lv)
         if backing is not None:
             _bcache(machine, load, backing, seconds)
@@ -64,9 +66,8 @@ def _share(
 ) -> Share:
     hit = load.hit_rate * warmth
     cost = (1 - hit) * (1 - load.write_share) + load.write_share * (1 - hit if writes_cached else 1)
-    beside = {run.pv.device.name for run in load.lv.bottom.runs} & frozenset().union(
-        *machine.hammered.values()
-    )
+    others = (devices for words, devices in machine.hammered.items() if words != load.program)
+    beside = {run.pv.device.name for run in load.lv.bottom.runs} & frozenset().union(*others)
     disk_iops = load.disk_iops / (HAMMERED if beside else 1)
     total = min(load.iops, disk_iops / max(cost, 1e-3)) * seconds
     reads, writes = total * (1 - load.write_share), total * load.write_share

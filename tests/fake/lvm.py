@@ -111,7 +111,9 @@ def _lvremove(machine: Machine, vg: Vg, line: Line) -> Steps:
     if lv.minor is not None and machine.open_count(lv):
         return failed(f"Logical volume {operand} contains a filesystem in use.")
     if lv.cache is not None:
-        raise ModelGap(f"removing a cached volume: {operand}")
+        # With its pool, and nothing is flushed.
+        vg.lvs.remove(lv.cache.origin)
+        forget(vg, lv.cache.pool)
     forget(vg, lv)
     machine.changed(vg)
     yield 0.1

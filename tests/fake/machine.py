@@ -31,7 +31,7 @@ class Machine:
     """Everything the tools look at. `generation` grows with each change of structure. `hammered`
     are the devices that programs write to as fast as they take it, by what the program was called
     with; `mirror_throttle` is the kernel's, in percent. `hidden_disks` stand
-    behind a RAID controller, by smartctl's device and type."""
+    behind a RAID controller, by smartctl's device and type. `fio_hurts` its neighbours."""
 
     seed: str
     hostname: str
@@ -43,6 +43,7 @@ class Machine:
     move_bytes_per_second: float = 128 * MIB
     mirror_throttle: int = 100
     hammered: dict[str, frozenset[str]] = field(default_factory=dict)
+    fio_hurts: bool = False
     loads: list[Load] = field(default_factory=list)
     disks: list[Disk] = field(default_factory=list)
     hidden_disks: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)

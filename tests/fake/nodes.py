@@ -28,6 +28,13 @@ def system(machine: Machine, tree: Tree) -> None:
     swaps = "".join(f"{path} partition\t65532\t0\t-2\n" for path in machine.swaps)
     tree.file("/proc/swaps", f"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n{swaps}")
     tree.file("/proc/self/mountinfo", lambda: mountinfo(machine, tree))
+    tree.file("/proc/stat", "cpu  1000 0 500 90000 200 0 10 0 0 0\ncpu0 1000 0 500 90000 200\n")
+    tree.file("/proc/meminfo", "MemTotal:       16310432 kB\nMemFree:         8155216 kB\n")
+    tree.file("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Fake CPU @ 2.00GHz\n")
+    tree.file("/proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
+    cpu = "/sys/devices/system/cpu"
+    tree.file(f"{cpu}/cpu0/cpufreq/scaling_governor", "performance\n")
+    tree.file(f"{cpu}/vulnerabilities/meltdown", "Mitigation: PTI\n")
     tree.file("/etc/machine-id", machine.machine_id + "\n")
     tree.file("/etc/os-release", 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\n')
     for name in machine.modules:
@@ -80,6 +87,10 @@ def _block(tree: Tree, name: str, dev: str, size_bytes: int, home: str, queue: D
     tree.file(f"{real}/queue/rotational", f"{int(queue.rotational)}\n")
     tree.file(f"{real}/queue/logical_block_size", f"{queue.sector_bytes}\n")
     tree.file(f"{real}/queue/scheduler", f"{queue.scheduler}\n")
+    for each, value in (
+        ("nr_requests", "64"), ("read_ahead_kb", "128"), ("write_cache", "write back"),
+    ):  # fmt: skip
+        tree.file(f"{real}/queue/{each}", f"{value}\n")
     tree.folder(f"{real}/holders")
     tree.folder(f"{real}/slaves")
     target = real.removeprefix("/sys/")
@@ -109,11 +120,13 @@ def disks(machine: Machine, tree: Tree) -> None:
         real = _block(tree, disk.name, disk.dev, disk.size_bytes, home(disk), disk)
         if not isinstance(disk, BcacheDisk):
             tree.file(f"{real}/device/model", f"{disk.model or ''}\n")
+            tree.file(f"{real}/device/rev", "1.0\n")
     for array in machine.arrays:
         real = _block(tree, array.name, array.dev, array.size_bytes, VIRTUAL, array.members[0])
         md = f"{real}/md"
         tree.file(f"{md}/level", f"{array.level}\n")
         tree.file(f"{md}/array_state", "clean\n")
+        tree.file(f"{md}/chunk_size", "0\n")
         tree.file(f"{md}/degraded", f"{len(array.failed)}\n")
         tree.file(f"{md}/sync_action", f"{array.sync_action}\n")
         tree.file(f"{md}/sync_completed", f"{array.sync_completed}\n")
@@ -170,7 +183,8 @@ def _volume(machine: Machine, tree: Tree, lv: Lv) -> None:
 
 
 def _writers(machine: Machine, lv: Lv) -> int:
-    return sum(words.endswith(f"/{lv.name}") for words in machine.hammered)
+    mine = f"--filename={lv.path} "
+    return sum(words.endswith(f"/{lv.name}") or mine in words for words in machine.hammered)
 
 
 def bcache_devices(machine: Machine, tree: Tree) -> None:

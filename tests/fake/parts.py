@@ -465,7 +465,8 @@ class Vg:
 class Load:
     """What a guest does to a volume: so many reads and writes of `io_bytes` a second. Without a
     cache the slow disk allows `disk_iops` in all; with one, reads that hit cost it nothing, up to
-    `iops` in all. `hit_rate` is reached exponentially in `warm_up_seconds`."""
+    `iops` in all. `hit_rate` is reached exponentially in `warm_up_seconds`. That of a `program`
+    rests while the program does."""
 
     lv: Lv
     iops: float
@@ -474,6 +475,7 @@ class Load:
     disk_iops: float = 300.0
     io_bytes: int = 4096
     warm_up_seconds: float = 20.0
+    program: str = ""
 
 
 @dataclass(eq=False)

@@ -20,6 +20,7 @@ MAY_BE_MISSING = re.compile(
     r"|/etc/xen(/.*)?|/var/lib/lxc(/.*)?|/etc/tiercel/agent\.json"
     r"|/proc/version_signature|/var/lib/tiercel/fences(/.*)?"
     r"|/var/lib/tiercel/(tunables|boot|retired|owner)\.json|/run/tiercel/(fill|heat)\.json"
+    r"|/var/lib/tiercel/benchmarks(/.*)?"
     r"|/var/lib/tiercel/heat(/.*)?|/run/tiercel/hot(/.*)?"
     r"|/etc/udev/rules\.d/6[19]-tiercel\.rules"
     r"|/boot|/var/lib/tiercel/initramfs(/.*)?|/etc/initramfs-tools/hooks/tiercel"

@@ -119,10 +119,9 @@ def _error_for_customers(job: Job) -> Json | None:
     return {"code": job.error["code"], **CUSTOMER_ERROR} if _is_error(job) else None
 
 
-def _added(job: Job, *, is_member: bool) -> Any:
-    """What is added to the host; a job of a volume adds nothing."""
-    is_it = job.volume is None and (job.kind == Kind.REPLACE_MEMBER) is is_member
-    return job.wish if is_it else OMITTED
+def _added(job: Job, kind: Kind) -> Any:
+    """What a job of this kind adds to the host; others add nothing."""
+    return job.wish if job.kind == kind else OMITTED
 
 
 def _cost(job: Job) -> Cost | Any:
@@ -132,9 +131,9 @@ def _cost(job: Job) -> Cost | Any:
 
 class JobShape(Noun):
     """A job, or a preview (`dry_run`). `volume` and `wish` are null only where `ssd` or `member`
-    says what is added to the host. `host`, `sentence`, `door`, `actor`, `token`, `request_id` and
-    `steps` are for staff; lists leave `steps` out. `cost` is what the steps of a preview would
-    take; `window_estimate` is left out where there is none."""
+    says what is added to the host, and of a benchmark's run. `host`, `sentence`, `door`, `actor`,
+    `token`, `request_id` and `steps` are for staff; lists leave `steps` out. `cost` is what the
+    steps of a preview would take; `window_estimate` is left out where there is none."""
 
     object = Choice("What this is: a job.", ["job"], of=lambda _: "job")
     kind = Choice("What it does.", Kind.choices)
@@ -148,12 +147,12 @@ class JobShape(Noun):
     )
     ssd = SsdShape(
         "The SSD that it adds to the host.",
-        of=lambda job: _added(job, is_member=False),
+        of=lambda job: _added(job, Kind.PREPARE_SSD),
         required=False,
     )
     member = MemberShape(
         "The disk that it puts into an array.",
-        of=lambda job: _added(job, is_member=True),
+        of=lambda job: _added(job, Kind.REPLACE_MEMBER),
         required=False,
     )
     cancel_requested = Boolean("It was asked to end early.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..calls.refusals import Refusal
@@ -38,6 +38,8 @@ NOW = "<now>"
 BY_STOPS, BY_MIRROR, BY_READS = "stops", "mirror", "reads"
 # In place of a program: what the agent does by itself for a warm start.
 COUNT_READS, WARM = "count", "warm"
+# In place of a program: what the agent does by itself in a benchmark.
+CHECK_CACHE, REMOVE_SCRATCH = "check-cache", "remove-scratch"
 LOCKED = ("Resource temporarily unavailable", "Can't get lock")
 NO_SPACE = ("nsufficient free space", "nsufficient suitable")
 CONGESTION = ("congested_read_threshold_us", "congested_write_threshold_us")
@@ -54,7 +56,8 @@ class Command:
     extents a later command takes. `reveals` is True where only its result shows which of the
     commands after it are still to be run: the others are then left out. `pace` says how its I/O
     rests, so that the other volumes on those disks keep their latency ("" = it does not). `noted`
-    is True where it runs only once the host has noted what its next boot must bring back.
+    is True where it runs only once the host has noted what its next boot must bring back. `about`
+    are arguments that its `watch`, its `wait` and its path see in place of those of the call.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Command:
     reveals: bool = False
     pace: str = ""
     noted: bool = False
+    about: Args = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {"argv": list(self.argv), "shell": self.shell}

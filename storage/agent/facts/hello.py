@@ -97,6 +97,10 @@ def hello(host: LocalHost) -> dict[str, Any]:
         "policy": local.to_json(),
         "boot": booted,
         "heat": heat,
+        "benchmarks": {
+            "fio": program_versions.fio(host) or None,
+            "quota_bytes": local.benchmark_bytes,
+        },
         "links": host.exists(udev_links.PATH),
         "owner": owner.shown(host),
         "fences": fence.highest(host),

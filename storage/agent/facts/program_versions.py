@@ -108,6 +108,18 @@ def package(host: LocalHost, name: str) -> str:
     return ""
 
 
+_FIO = re.compile(r"fio-([0-9][0-9A-Za-z.+-]{0,30})")
+
+
+def fio(host: LocalHost) -> str:
+    """ "3.33"; "" where fio is not installed, or does not answer."""
+    try:
+        match = _FIO.search(host.run(("fio", "--version"), timeout=10.0).stdout)
+    except (MissingTool, TimedOut):
+        return ""
+    return match.group(1) if match else ""
+
+
 def every(host: LocalHost) -> Mapping[str, str]:
     """All of PROGRAMS; "" also where one does not answer."""
     versions = {}

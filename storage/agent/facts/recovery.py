@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from ..benchmark import scratch
 from ..calls.names import printable
 from ..calls.refusals import Problem, problem
 from ..commands.command import OURS
@@ -166,5 +167,7 @@ def _has_lost_its_set(backing: dict[str, Any], there: Collection[str]) -> bool:
 
 def _is_off(lv: dict[str, Any]) -> bool:
     if lv["active"] or OURS not in lv["tags"] or "public" not in lv["role"]:
+        return False
+    if scratch.key_of(lv) is not None:
         return False
     return not is_retired(lv["tags"])

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
+from ..benchmark import scratch
 from ..calls.refusals import Problem, problem
 from ..commands.command import OURS
 from ..kernel import bcache_sysfs
@@ -17,6 +18,8 @@ from . import activation
 def writeback_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
     """By what `inventory.storage` tells, and `backings`."""
     for lv in facts["lvs"]:
+        if scratch.key_of(lv) is not None:
+            continue
         name = f"{lv['vg_name']}/{lv['name']}"
         cache, backing = lv["cache"], lv["bcache"]
         is_written_back = cache is not None and cache["mode"] == "writeback"

@@ -106,6 +106,25 @@ class LocalHost(Protocol):
     def remove(self, path: str) -> None:
         """Remove an ordinary file, if it is there. Raises OSError."""
 
+    def make_folder(self, path: str, mode: int) -> None:
+        """Make a folder for ordinary files, and those above it. Raises OSError."""
+
+    def append(self, path: str, data: bytes) -> None:
+        """Add to the end of an ordinary file of root's alone. Raises OSError."""
+
+    def read_part(self, path: str, offset: int, size_bytes: int) -> bytes:
+        """So many bytes of an ordinary file, or as many as there are; empty where it is missing or
+        unreadable."""
+
+    def size_bytes(self, path: str) -> int | None:
+        """Of an ordinary file; None where there is none."""
+
+    def rename(self, path: str, to: str) -> None:
+        """Give an ordinary file another name. Raises OSError."""
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder of ordinary files, if it is there. Raises OSError."""
+
     def list(self, path: str) -> Sequence[str]:
         """Sorted names in a folder; empty when it is missing or unreadable."""
 
@@ -163,6 +182,11 @@ class LocalHost(Protocol):
     def op_put_back(self, op: str, path: str, text: str) -> None:
         """Have `text` written to the kernel's file `path` once what `start_op` started is gone,
         however it ended. Raises OSError with the reason where systemd does not take that on."""
+
+    def op_clean_up(self, op: str) -> None:
+        """Have what a benchmark leaves removed (benchmark/cleanup.py) once what `start_op` started
+        is gone, however it ended. Raises OSError with the reason where systemd does not take that
+        on."""
 
     def op_alive(self, op: str) -> bool:
         """Whether what `start_op` started is still there."""

@@ -21,8 +21,8 @@ OUTPUT_LIMIT = 16 * 1024 * 1024
 TICK_SECONDS = 0.5
 TURN_SECONDS = 0.02
 PR_SET_PDEATHSIG = 1
-# It may be killed at any moment. LVM's programs may not, and are never made to stand still.
-STOPPABLE = frozenset(("blkdiscard",))
+# They may be killed at any moment. LVM's programs may not, and are never made to stand still.
+STOPPABLE = frozenset(("blkdiscard", "fio"))
 # So long a reader that was killed may take to go.
 DEATH_SECONDS = 1.0
 # They ask systemd or libvirt, not a disk: what hangs does not keep them from answering.

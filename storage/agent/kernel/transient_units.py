@@ -170,6 +170,30 @@ def put_back_argv(op: str, path: str, text: str) -> list[str]:
     return _started(f"tiercel-op-{op}-throttle.service", properties)
 
 
+def follow_argv(op: str, words: Sequence[str]) -> list[str]:
+    """Has systemd run a program once the scope of the operation is gone, however it ended."""
+    argv = (str(len(words)), *words)
+    properties = (
+        ("Description", "s", f"Removes what Tiercel operation {op} leaves"),
+        ("Type", "s", "oneshot"),
+        ("RemainAfterExit", "b", "true"),
+        ("ExecStart", "a(sasb)", "1", "/bin/true", "1", "/bin/true", "false"),
+        ("ExecStopPost", "a(sasb)", "1", words[0], *argv, "false"),
+        # LVM's programs are never killed.
+        ("TimeoutStopUSec", "t", str(2**64 - 1)),
+        ("SendSIGKILL", "b", "false"),
+        ("BindsTo", "as", "1", name(op)),
+        ("After", "as", "1", name(op)),
+        ("CollectMode", "s", "inactive-or-failed"),
+    )
+    return _started(f"tiercel-op-{op}-cleanup.service", properties)
+
+
+def follow(op: str, words: Sequence[str], runner: Runner) -> None:
+    """Raises OSError with systemd's words."""
+    _ask(follow_argv(op, words), runner)
+
+
 def put_back(op: str, path: str, text: str, runner: Runner) -> None:
     """Raises OSError with systemd's words."""
     _ask(put_back_argv(op, path, text), runner)

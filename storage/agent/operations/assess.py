@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands.command import COUNT_READS, WARM, Command
+from ..commands.command import CHECK_CACHE, COUNT_READS, REMOVE_SCRATCH, WARM, Command
 from ..facts import program_versions
 from ..facts.view import Planned, View
 from ..kernel.local_host import LocalHost
@@ -27,6 +27,8 @@ PACKAGES = {
     "make-bcache": "bcache-tools",
     "blkdiscard": "util-linux",
     "wipefs": "util-linux",
+    "blockdev": "util-linux",
+    "fio": "fio",
     "mdadm": "mdadm",
     "modprobe": "kmod",
     "cache_check": "thin-provisioning-tools",
@@ -34,7 +36,7 @@ PACKAGES = {
 # The program whose version counts for what a package brings.
 VERSIONED = {"lvm2": "lvm", "util-linux": "util_linux"}
 # What the agent does by itself, without a program.
-INSIDE = ("write", "qmp", "wait", COUNT_READS, WARM)
+INSIDE = ("write", "qmp", "wait", COUNT_READS, WARM, CHECK_CACHE, REMOVE_SCRATCH)
 
 
 def assess(view: View, call: VerbCall) -> tuple[Command, ...]:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ..benchmark import cleanup, results
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import provenance
@@ -74,6 +75,9 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
                 done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
             else:
                 failed.append(f"{policy.PATH} cannot be used: udev's rules stay as they are.")
+        if cleanup.leftovers(facts) or results.has_unfinished(host):
+            removed, left = cleanup.clean_up(host, 0.0)
+            done, failed = [*done, *removed], [*failed, *left]
         is_moving = any(lv["work"] is not None and lv["work"]["ours"] for lv in facts["lvs"])
         if is_moving and not boot_state.last(host)["ran"]:
             done += pacer.slow_down_resumed(host)

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Callable, TypeVar
 
+from ..benchmark import scratch
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import extents, vacated_extents
@@ -16,7 +17,9 @@ from ..commands.command import (
     BY_READS,
     COUNT_READS,
     REGISTER,
+    REMOVE_SCRATCH,
     WARM,
+    Args,
     Command,
     refusal_of,
     stamped,
@@ -28,11 +31,13 @@ from ..kernel.local_host import Beat, LocalHost, LockBusy, MissingTool
 from ..state import fence, heat_files, hot_map_files, policy, undo_window
 from ..state.boot_state import FILES, BootNote
 from ..state.owner import panel_from_json
+from ..verbs import bench
 from ..verbs.argument_checks import call_from_json
 from ..verbs.registry import VERBS
 from ..verbs.verb import Trait
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
+from .benchmark_run import BenchmarkRun, demand_scratch
 from .boot import note_for_boot, remember
 from .cache_filler import CacheFiller, top_kname
 from .ops import JournalEntry, Record, aborted, interrupted
@@ -73,8 +78,16 @@ class Execution:
         self._lock: AbstractContextManager[None] | None = None
         self._lv_uuid = self._call.expect.get("lv_uuid", "")
         self._given: dict[str, tuple[str, ...]] = {}
+        self._benchmark = self._new_benchmark() if self._call.verb == bench.RUN.name else None
 
     def run(self) -> None:
+        try:
+            self._run_to_end()
+        finally:
+            if self._benchmark is not None:
+                self._benchmark.release()
+
+    def _run_to_end(self) -> None:
         state = "done"
         error: Refusal | None = None
         try:
@@ -94,6 +107,8 @@ class Execution:
             self._release()
             if Trait.MOVES in VERBS[self._call.verb].traits:
                 pacer.end_resumed(self._host)
+        if self._benchmark is not None:
+            self._benchmark.end(error)
         if error is not None and error.rc != 0 and self._stopping():
             # The same SIGINT ended the command or the report that failed; not one that ended well.
             state, error = "interrupted", aborted() if self._aborted() else interrupted()
@@ -102,6 +117,8 @@ class Execution:
         self._entry.close(state, error)
 
     def _run(self) -> None:
+        if self._benchmark is not None:
+            self._benchmark.enter()
         self._acquire()
         # Another owner may have come while this operation waited for the lock.
         vg_uuid = self._call.expect["vg_uuid"]
@@ -113,6 +130,8 @@ class Execution:
             # Before the first command: else a host that stops after the last one boots without.
             self._note_for_boot()
         self._note_retirement(view, commands)
+        if self._benchmark is not None and len(commands) > 1:
+            self._benchmark.begin()
         for number, command in enumerate(commands):
             if self._stopping():
                 raise interrupted()
@@ -209,9 +228,12 @@ class Execution:
             self._note_for_boot()
         if command.argv[0] in OVERWRITE or command.argv[:2] == ("write", REGISTER):
             self._patiently(lambda view: self._demand_device(view, command.argv[-1]))
+        if command.argv[0] == "fio":
+            self._patiently(lambda view: demand_scratch(view, self._call.args))
         self._entry.say(f"$ {command.shell}")
         if not command.locked:
-            self._remember()
+            if command.argv[0] != REMOVE_SCRATCH:
+                self._remember()
             self._release()
         with self._room_on_disks(command) as pacing:
             self._begin(number, command, pacing)
@@ -224,10 +246,14 @@ class Execution:
         if not command.pace:
             yield None
             return
-        host, own = self._host, waits.kname(self._host, self._call.args)
+        host, args = self._host, self._call.args
         if command.pace == BY_READS:
-            own = top_kname(host, self._call.args)
-        elif command.pace != BY_MIRROR:
+            own = top_kname(host, args)
+        elif command.argv[0] == "fio":
+            own = dm.kname(host, args["vg"], self._name())
+        elif command.pace == BY_MIRROR:
+            own = waits.kname(host, args)
+        else:
             own = waits.kname_at(host, command.argv[-1])
         under = pacer.under(host, self._call, command, own)
         locks = {*under, pacer.ALL_MIRRORS} if command.pace == BY_MIRROR else under
@@ -253,7 +279,7 @@ class Execution:
             raise interrupted()
 
     def _begin(self, number: int, command: Command, pacing: Pacer | None) -> None:
-        watch = self._question(command.watch)
+        watch = self._question(command)
         if watch is not None and pacing is not None:
             watch = _beside_others(watch, pacing)
         if command.gives:
@@ -267,23 +293,10 @@ class Execution:
             )
         self._entry.begin(number)
         try:
-            if command.argv[0] == "write":
-                rc = sysfs.run_sysfs(self._host, command, self._call.args, self._entry.say)
-            elif command.argv[0] == "qmp":
-                rc = qmp.run_qmp(self._host, command, self._call.args, self._entry.say)
-            elif command.argv[0] == "wait":
-                rc = 0
-            elif command.argv[0] == COUNT_READS:
-                self._entry.say(self._count_reads())
-                rc = 0
-            elif command.argv[0] == WARM and pacing is not None:
-                self._entry.say(self._filler(pacing).run())
-                self._go_on()
-                rc = 0
-            elif command.argv[0] == "virsh":
-                rc = virsh.run_virsh(self._host, command, self._call.args, self._entry.say)
+            if self._benchmark is not None and self._benchmark.does(command):
+                rc = self._benchmark.do(command)
             else:
-                rc = self._paced(command, watch, pacing)
+                rc = self._do(command, watch, pacing)
         except Refusal as refusal:
             self._entry.end(number, refusal.rc)
             raise
@@ -292,6 +305,25 @@ class Execution:
             self._glance(watch, force=True)
         if command.wait:
             self._wait(command)
+
+    def _do(
+        self, command: Command, watch: Callable[[], WorkProgress] | None, pacing: Pacer | None
+    ) -> int:
+        program, args = command.argv[0], self._args(command)
+        if program == "write":
+            return sysfs.run_sysfs(self._host, command, args, self._entry.say)
+        if program == "qmp":
+            return qmp.run_qmp(self._host, command, args, self._entry.say)
+        if program == "virsh":
+            return virsh.run_virsh(self._host, command, args, self._entry.say)
+        if program == COUNT_READS:
+            self._entry.say(self._count_reads())
+        elif program == WARM and pacing is not None:
+            self._entry.say(self._filler(pacing).run())
+            self._go_on()
+        elif program != "wait":
+            return self._paced(command, watch, pacing)
+        return 0
 
     def _count_reads(self) -> str:
         """Has the service count; what came of it, in a sentence: a cold cache is no error."""
@@ -304,6 +336,17 @@ class Execution:
         except (OSError, LockBusy) as problem:
             return f"Its reads cannot be counted: {problem} The cache starts empty."
         return "Reads of other volumes are being counted: the cache starts empty."
+
+    def _new_benchmark(self) -> BenchmarkRun:
+        return BenchmarkRun(
+            self._host,
+            self._op,
+            self._call.args,
+            self._allowed_percent,
+            self._entry.say,
+            lambda progress: self._entry.show(progress, force=True),
+            self._stopping,
+        )
 
     def _filler(self, pacing: Pacer) -> CacheFiller:
         return CacheFiller(
@@ -350,6 +393,8 @@ class Execution:
 
         try:
             words = extents.filled(stamped(command, self._host.wall_ns()), self._given)
+            if self._benchmark is not None:
+                words = self._benchmark.words(words)
             if vacated_extents.asks(words):
                 words = self._of_host(command)
             # What takes long is watched. Anything else is let end: no further command follows.
@@ -386,15 +431,19 @@ class Execution:
             self._entry.say(skipped)
         return words
 
-    def _question(self, name: str) -> Callable[[], WorkProgress] | None:
-        return WAITS[name].begin(self._host, self._call.args) if name else None
+    def _args(self, command: Command) -> Args:
+        return {**self._call.args, **command.about}
+
+    def _question(self, command: Command) -> Callable[[], WorkProgress] | None:
+        name = command.watch
+        return WAITS[name].begin(self._host, self._args(command)) if name else None
 
     def _wait(self, command: Command) -> None:
         wait = WAITS[command.wait]
         if wait.seconds is None:
             self._remember()
             self._release()
-        ask = wait.begin(self._host, self._call.args)
+        ask = wait.begin(self._host, self._args(command))
         start = self._host.boottime_ns()
         while True:
             progress = ask()
@@ -406,7 +455,7 @@ class Execution:
             if command.argv[:2] == ("write", REGISTER):
                 # Whoever has the device open at that moment keeps it from being registered, and
                 # register_quiet says nothing of it; nor does it of a device that is registered.
-                sysfs.run_sysfs(self._host, command, self._call.args, self._entry.say)
+                sysfs.run_sysfs(self._host, command, self._args(command), self._entry.say)
             waited = (self._host.boottime_ns() - start) / 1e9
             if wait.seconds is not None and waited > wait.seconds:
                 raise Refusal(
@@ -455,6 +504,8 @@ class Execution:
 
     def _name(self) -> str:
         args = self._call.args
+        if self._benchmark is not None:
+            return scratch.data_name(args["key"])
         return str(args["lv"] if "lv" in args else args["name"])
 
     def _remember(self) -> None:
@@ -470,7 +521,8 @@ class Execution:
 
         view = self._view()
         assess(view, self._call)
-        if "array" in self._call.args:
+        is_gone = self._benchmark is not None and self._benchmark.is_over
+        if "array" in self._call.args or is_gone:
             return
         volume = self._target(view)
         if volume["uuid"] != self._lv_uuid:

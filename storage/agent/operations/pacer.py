@@ -40,10 +40,10 @@ def leaves(host: LocalHost, kname: str, depth: int = 8) -> frozenset[str]:
     return frozenset(leaf for part in parts for leaf in leaves(host, part, depth - 1))
 
 
-def _stack(host: LocalHost, kname: str, depth: int = 8) -> frozenset[str]:
+def device_stack(host: LocalHost, kname: str, depth: int = 8) -> frozenset[str]:
     """A device and all that it stands on."""
     parts = host.list(f"/sys/block/{kname}/slaves") if depth else ()
-    return frozenset((kname,)).union(*(_stack(host, part, depth - 1) for part in parts))
+    return frozenset((kname,)).union(*(device_stack(host, part, depth - 1) for part in parts))
 
 
 class Neighbours:
@@ -150,7 +150,7 @@ class Pacer:
         self._own = own
         self._allowed = allowed_percent
         is_cached = pace == BY_READS
-        excluded = _stack(host, own) if is_cached else frozenset((own,))
+        excluded = device_stack(host, own) if is_cached else frozenset((own,))
         neighbours = Neighbours(host, under, excluded)
         # A read of ours has ended by the time it is asked; what else is under way is its guest's.
         busy = {BY_STOPS: self._is_busy, BY_READS: lambda: False}.get(pace)

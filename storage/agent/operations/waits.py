@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Callable
 
+from ..benchmark import scratch
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, device
 from ..commands.vacated_extents import held_name
@@ -96,6 +97,18 @@ def _zeroed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
         return min(total, (_written(host, stat) - first) * SECTOR), total
 
     return _rising(host, "zeroed", ask)
+
+
+def _laid_out(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
+    """The data of a benchmark, by what its volume has written since the start."""
+    stat = f"/sys/block/{dm.kname(host, args['vg'], scratch.data_name(args['key']))}/stat"
+    total = args["data_bytes"] + scratch.junk_bytes(args)
+    first = _written(host, stat)
+
+    def ask() -> tuple[int, int]:
+        return min(total, (_written(host, stat) - first) * SECTOR), total
+
+    return _rising(host, "laid_out", ask)
 
 
 def _written(host: LocalHost, stat: str) -> int:
@@ -270,6 +283,7 @@ def _rebuilt(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
 
 WAITS: Mapping[str, WaitCondition] = {
     "zeroed": WaitCondition(_zeroed, None),
+    "laid_out": WaitCondition(_laid_out, None),
     "room_zeroed": WaitCondition(_room_zeroed, None),
     "left_zeroed": WaitCondition(_left_zeroed, None),
     "moved": WaitCondition(_moved, None),

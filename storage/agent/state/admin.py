@@ -1,7 +1,7 @@
 """Root's commands on the host about its groups, physical volumes and bcache: allow-vg, deny-vg,
 fast-pv, slow-pv, redundant-pv, forget-pv, allow-replacement, deny-replacement, allow-heat,
-deny-heat, keep-bcache, policy. The panel cannot run them: sudo allows the agent only without
-arguments."""
+deny-heat, allow-benchmarks, deny-benchmarks, keep-bcache, policy. The panel cannot run them: sudo
+allows the agent only without arguments."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from ..kernel import lvm
 from ..kernel.local_host import LocalHost
 from . import bcache_by_hand, boot_state, heat_files, policy, udev_links
 from .boot_state import FILES, FILES_SECONDS
+
+MOST_BENCHMARK_GIB = 1 << 20
 
 
 def allow_vg(host: LocalHost, name: str, *, alone: bool = False) -> str:
@@ -71,6 +73,25 @@ def set_heat(host: LocalHost, *, allowed: bool) -> str:
         heat_files.forget_heat(host)
     elif host.has_tool("systemctl"):
         host.run(("systemctl", "start", "--no-block", "tiercel-heat.service"))
+    return show_policy(host)
+
+
+def allow_benchmarks(host: LocalHost, gib: str = "20") -> str:
+    """Let the panel run benchmarks on scratch volumes of so much space in all. Raises
+    Refusal(bad_request)."""
+    if not gib.isdecimal() or not 1 <= int(gib) <= MOST_BENCHMARK_GIB:
+        raise Refusal(
+            "bad_request",
+            f"{gib!r} is no whole number of GiB from 1 to {MOST_BENCHMARK_GIB}.",
+            "For 50 GiB: allow-benchmarks 50",
+        )
+    policy.save(host, replace(_usable(host), benchmark_bytes=int(gib) << 30))
+    return show_policy(host)
+
+
+def deny_benchmarks(host: LocalHost) -> str:
+    """Let the panel run none. One at work goes on to its end."""
+    policy.save(host, replace(_usable(host), benchmark_bytes=0))
     return show_policy(host)
 
 
@@ -139,7 +160,21 @@ def show_policy(host: LocalHost) -> str:
     replacing = f"In arrays below these groups it {may} put an unused disk in a member's place."
     observed = "may" if current.heat else "may not"
     heat = f"What volumes read and write again {observed} be counted (heat)."
-    lines = (json.dumps(current.to_json()), meaning, destroying, beside, replacing, heat)
+    gib = current.benchmark_bytes / (1 << 30)
+    run = (
+        f"may run benchmarks on scratch volumes of {gib:g} GiB in all"
+        if gib
+        else "may not run benchmarks"
+    )
+    lines = (
+        json.dumps(current.to_json()),
+        meaning,
+        destroying,
+        beside,
+        replacing,
+        heat,
+        f"It {run}.",
+    )
     return "\n".join(lines)
 
 

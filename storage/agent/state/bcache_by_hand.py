@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..benchmark import scratch
 from ..calls.refusals import Problem, Refusal, problem
 from ..commands.command import FORMAT_BCACHE, MADE_CSET, OURS, REGISTER, device
 from ..commands.retirement import is_retired
@@ -238,7 +239,10 @@ def _sets(facts: Facts) -> dict[str, str]:
 
 def _is_the_agents(lv: Facts) -> bool:
     """The agent made it, makes it just now, or is about to end it."""
-    return is_retired(lv["tags"]) or bool({FORMAT_BCACHE, MADE_CSET} & set(lv["tags"]))
+    is_scratch = scratch.key_of(lv) is not None
+    return (
+        is_scratch or is_retired(lv["tags"]) or bool({FORMAT_BCACHE, MADE_CSET} & set(lv["tags"]))
+    )
 
 
 def _doubt(lv: Facts, used: _Users, set_lvs: Mapping[str, Facts]) -> str | None:

@@ -32,8 +32,9 @@ class Policy:
     destroyed in an hour; how many hours a retired volume can be restored; by how many percent the
     p95 latency of the other volumes on a disk may rise while Tiercel zeroes or moves there; whether
     it may put an unused disk in the place of a member of an md array below such a VG; whether it
-    may have the heat of volumes there observed, and how many percent of a core that may cost.
-    `broken` says why the file could not be used: nothing is allowed."""
+    may have the heat of volumes there observed, and how many percent of a core that may cost;
+    how many bytes benchmarks may take for a while (0: none may run). `broken` says why the file
+    could not be used: nothing is allowed."""
 
     vgs: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class Policy:
     replace_members: bool = False
     heat: bool = True
     heat_cpu_percent: int = 2
+    benchmark_bytes: int = 0
     vg_uuids: Mapping[str, str] = field(default_factory=dict)
     broken: str = ""
 
@@ -82,6 +84,7 @@ class Policy:
             "replace_members": self.replace_members,
             "heat": self.heat,
             "heat_cpu_percent": self.heat_cpu_percent,
+            "benchmark_bytes": self.benchmark_bytes,
             "vg_uuids": dict(self.vg_uuids),
         }
 
@@ -111,6 +114,7 @@ def load_policy(host: LocalHost) -> Policy:
             _flag(document, "replace_members"),
             _flag(document, "heat"),
             _number(document, "heat_cpu_percent", names.integer(1, 100)),
+            _number(document, "benchmark_bytes", names.integer(0, names.MAX_BYTES)),
             _uuids(document),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

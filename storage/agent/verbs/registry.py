@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from ..commands.command import Args, Command
 from . import (
     backing,
+    bench,
     clear,
     cset,
     destroy,
@@ -56,6 +57,7 @@ VERBS: Mapping[str, Verb] = {
         backing.STOP,
         fill_cache.COUNT,
         fill_cache.WARM_CACHE,
+        bench.RUN,
     )
 }
 

@@ -51,6 +51,7 @@ class LongWork(enum.Enum):
     MOVE = "a copy of the whole volume"
     WARM = "reads of what is read most, next to guests"
     REBUILD = "a copy of a whole member of an array"
+    BENCHMARK = "a load that is asked for, over data that is written first"
 
 
 class Takes(enum.Enum):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
+from ..benchmark import results
 from ..calls import names
 from ..calls.call import Validator, VerbCall
 from ..facts.counter_sample import sample
@@ -129,6 +130,28 @@ READING: Mapping[str, ReadingVerb] = {
             "Begin to compare the copies of an md array",
             lambda host, call: (disk_checks.check_array(host, call.args), ()),
             {"array": names.kernel_name, "uuid": names.serial},
+            is_owners=True,
+        ),
+        ReadingVerb(
+            "bench.results",
+            "Results of benchmark runs that this host keeps",
+            lambda host, call: (results.listing(host), ()),
+        ),
+        ReadingVerb(
+            "bench.read",
+            "A piece of a file of a result",
+            lambda host, call: (results.read(host, **call.args), ()),
+            {
+                "key": names.volume_key,
+                "name": results.file_name,
+                "offset": names.integer(0, results.BYTES_LIMIT),
+            },
+        ),
+        ReadingVerb(
+            "bench.forget",
+            "Forget a result",
+            lambda host, call: (results.forget(host, call.args["key"]), ()),
+            {"key": names.volume_key},
             is_owners=True,
         ),
         ReadingVerb(

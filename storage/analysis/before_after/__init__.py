@@ -15,9 +15,10 @@ from storage.analysis.before_after.block import (
     total,
     warm_from,
 )
-from storage.analysis.before_after.change import MeasuredChange, mean_change
+from storage.analysis.before_after.change import mean_change
 from storage.analysis.before_after.verdict import Judged, Verdict, verdict_of
 from storage.analysis.before_after.writes import Combined, JudgedWrites, combine, judge_writes
+from storage.analysis.comparison.measured_change import MeasuredChange
 
 __all__ = [
     "LEAST_ACCESSES",

@@ -14,39 +14,21 @@ plain t-test would find a gain in noise. Two remedies, both old and simple:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 from statistics import median
 from typing import Final
 
-from storage.analysis.before_after import student
+from storage.analysis.comparison.measured_change import MeasuredChange
 
 BATCHES: Final = 7
 """Of a week: its days."""
 LEAST: Final = 4
 """Fewer pairs tell nothing."""
-COVERAGE: Final = 0.95
 HEAVIEST: Final = 4.0
 """A pair counts at most so many times as much as the middle one: a nightly backup with most of the
 reads is still only one thing that happened."""
 MOST_ALIKE: Final = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredChange:
-    """`mean` after minus before; with a probability of `COVERAGE` the truth lies between `low` and
-    `high`. `error` is the standard error, `freedom` its degrees of freedom."""
-
-    mean: float
-    error: float
-    freedom: float
-    low: float
-    high: float
-
-    def chance_below(self, value: float) -> float:
-        """How sure it is that the truth lies below `value`, 0 to 1."""
-        return student.cdf((value - self.mean) / self.error, self.freedom)
 
 
 def mean_change(
@@ -73,8 +55,7 @@ def mean_change(
     error = sqrt(squares * count / (count - 1) * (1 + alike) / (1 - alike))
     error = max(error, least_error)
     freedom = max(2.0, count * (1 - alike) / (1 + alike) - 1)
-    reach = error * student.quantile((1 + COVERAGE) / 2, freedom)
-    return MeasuredChange(mean, error, freedom, mean - reach, mean + reach)
+    return MeasuredChange.of(mean, error, freedom)
 
 
 def capped(weights: Sequence[float]) -> list[float]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp, log
+from math import log
 from typing import Final
 
 from storage.analysis.before_after.block import Pair
-from storage.analysis.before_after.change import LEAST, MeasuredChange, capped, mean_change
+from storage.analysis.before_after.change import LEAST, capped, mean_change
+from storage.analysis.comparison.measured_change import MeasuredChange
 from storage.metrics.compare import notable
 
 LEAST_ERROR: Final = 0.003
@@ -51,7 +52,7 @@ class Judged:
     @property
     def times_as_long(self) -> tuple[float, float, float] | None:
         """A read takes so many times as long as before: best estimate, least, most."""
-        return factors(self.read_time) if self.read_time is not None else None
+        return self.read_time.factors if self.read_time is not None else None
 
 
 def verdict_of(measured: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
@@ -125,11 +126,6 @@ def time_change(measured: Sequence[Timed], alike: float) -> MeasuredChange | Non
         least_error=LEAST_ERROR_LOG,
         least_alike=alike,
     )
-
-
-def factors(time: MeasuredChange) -> tuple[float, float, float]:
-    """So many times as long as before: best estimate, least, most."""
-    return exp(time.mean), exp(time.low), exp(time.high)
 
 
 def _weight(a: float, b: float) -> float:

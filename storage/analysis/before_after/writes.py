@@ -20,16 +20,15 @@ from math import log
 from typing import Final
 
 from storage.analysis.before_after.block import Pair
-from storage.analysis.before_after.change import MeasuredChange
 from storage.analysis.before_after.verdict import (
     SUREST,
     Judged,
     Verdict,
     decide,
-    factors,
     least_alike,
     time_change,
 )
+from storage.analysis.comparison.measured_change import MeasuredChange
 from storage.metrics.compare import CLOSE
 
 NOTABLE: Final = log(CLOSE)
@@ -49,7 +48,7 @@ class JudgedWrites:
     @property
     def times_as_long(self) -> tuple[float, float, float]:
         """A write takes so many times as long as before: best estimate, least, most."""
-        return factors(self.time)
+        return self.time.factors
 
 
 @dataclass(frozen=True, slots=True)

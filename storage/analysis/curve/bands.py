@@ -25,7 +25,7 @@ from math import e, inf, sqrt
 from statistics import NormalDist
 from typing import Final
 
-from storage.analysis.before_after.student import quantile
+from storage.analysis.comparison.student import quantile
 from storage.analysis.curve.heat import NS, HeatRecord, observations
 from storage.analysis.curve.miss_ratio import MissRatioCurve, Ratios, miss_ratio_curve
 

@@ -49,6 +49,9 @@ BEGIN
         -- The first kind is `storage.models.SubjectKind.VOLUME`; the others are for staff.
         ('storage_samplechunk', 'kind = 0 AND subject_id = ANY ((SELECT wall_volumes())::bigint[])'),
         -- For staff alone.
+        ('storage_benchmark', 'false'),
+        ('storage_benchmarkfile', 'false'),
+        ('storage_benchmarkrun', 'false'),
         ('storage_cachecondition', 'false'),
         ('storage_cacheplanevent', 'false'),
         ('storage_device', 'false'),

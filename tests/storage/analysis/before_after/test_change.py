@@ -8,26 +8,6 @@ from statistics import mean, stdev
 import pytest
 
 from storage.analysis.before_after import mean_change
-from storage.analysis.before_after.student import cdf, quantile
-
-
-@pytest.mark.parametrize(
-    ("probability", "freedom", "value"),
-    # From published tables.
-    [
-        (0.975, 1, 12.706),
-        (0.975, 2, 4.303),
-        (0.975, 6, 2.447),
-        (0.95, 10, 1.812),
-        (0.995, 30, 2.75),
-    ],
-)
-def test_students_quantiles_are_those_of_the_tables(
-    probability: float, freedom: float, value: float
-) -> None:
-    assert quantile(probability, freedom) == pytest.approx(value, abs=0.001)
-    assert cdf(value, freedom) == pytest.approx(probability, abs=0.0005)
-    assert cdf(-value, freedom) == pytest.approx(1 - probability, abs=0.0005)
 
 
 def test_of_few_independent_differences_it_is_the_plain_t_interval() -> None:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('storage', '0054_note_of_volumes'),
+        ('storage', '0055_benchmarks'),
     ]
 
     operations = [

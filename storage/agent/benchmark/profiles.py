@@ -1,0 +1,203 @@
+"""What fio does in a run, and the options that a job of one's own may have. Pure: the panel shows
+and checks the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+HDD, SSD, LVMCACHE, BCACHE = "hdd", "ssd", "lvmcache", "bcache"
+TARGETS = (HDD, SSD, LVMCACHE, BCACHE)
+CACHED = frozenset((LVMCACHE, BCACHE))
+NEW, WARMED, JUNK = "new", "warmed", "junk"
+STATES = (NEW, WARMED, JUNK)
+OWN = "own"
+OPTIONS_LIMIT = 24
+
+Option = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """`title` is for people. `options` are fio's, beside those that every run has."""
+
+    name: str
+    title: str
+    options: tuple[Option, ...]
+
+
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            "zipf_read",
+            "Random reads, zipf 1.2",
+            (("rw", "randread"), ("random_distribution", "zipf:1.2"), ("norandommap", "1")),
+        ),
+        Profile(
+            "mixed",
+            "Random reads and writes 70/30, zipf 1.2",
+            (
+                ("rw", "randrw"),
+                ("rwmixread", "70"),
+                ("random_distribution", "zipf:1.2"),
+                ("norandommap", "1"),
+            ),
+        ),
+        Profile("sequential_read", "Sequential reads", (("rw", "read"),)),
+        Profile("sequential_write", "Sequential writes", (("rw", "write"),)),
+        Profile(
+            "sync_write",
+            "Random writes, each followed by fdatasync, as a database's log",
+            (("rw", "randwrite"), ("fdatasync", "1"), ("norandommap", "1")),
+        ),
+        Profile(OWN, "A fio job of one's own", ()),
+    )
+}
+
+_RW = r"(?:read|write|randread|randwrite|rw|readwrite|randrw)"
+_NUMBER, _FLAG, _PERCENT = r"[0-9]{1,9}", r"[01]", r"(?:100|[0-9]{1,2})"
+_SIZE = r"[0-9]{1,9}[kKmM]?"
+_EACH = rf"{_NUMBER}(?:,{_NUMBER}){{0,2}}"
+_REAL = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
+_SPLIT = rf"{_SIZE}/{_PERCENT}?(?::{_SIZE}/{_PERCENT}?){{0,15}}"
+_DISTRIBUTION = rf"(?:random|(?:zipf|pareto|normal):{_REAL}(?::{_REAL})?)"
+
+ALLOWED: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "rw": _RW,
+        "rwmixread": _PERCENT,
+        "rwmixwrite": _PERCENT,
+        "random_distribution": _DISTRIBUTION,
+        "percentage_random": rf"{_PERCENT}(?:,{_PERCENT}){{0,2}}",
+        "random_generator": r"(?:tausworthe|lfsr|tausworthe64)",
+        "norandommap": _FLAG,
+        "bssplit": rf"{_SPLIT}(?:,{_SPLIT}){{0,1}}",
+        "rate_iops": _EACH,
+        "rate_process": r"(?:linear|poisson)",
+        "rate": rf"{_SIZE}(?:,{_SIZE}){{0,2}}",
+        "fsync": _NUMBER,
+        "fdatasync": _NUMBER,
+        "end_fsync": _FLAG,
+        "sync": _FLAG,
+        "thinktime": _NUMBER,
+        "thinktime_blocks": _NUMBER,
+        "iodepth_batch_submit": _NUMBER,
+        "iodepth_batch_complete_min": _NUMBER,
+        "iodepth_batch_complete_max": _NUMBER,
+        "refill_buffers": _FLAG,
+        "zero_buffers": _FLAG,
+        "buffer_compress_percentage": _PERCENT,
+        "dedupe_percentage": _PERCENT,
+    }.items()
+}
+"""Options of a job of one's own, with their values. None names a file, a program or a device, or
+says how long: that is for the run."""
+
+
+def own_options(value: Any) -> tuple[list[str], ...]:
+    """Pairs of name and value, each of ALLOWED and each once, `rw` among them. They are lists, as
+    JSON gives them back."""
+    expected = "a list of pairs of a fio option and its value, rw among them"
+    if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= OPTIONS_LIMIT:
+        raise ValueError(expected)
+    pairs = []
+    for item in value:
+        if not isinstance(item, (list, tuple)) or len(item) != 2:
+            raise ValueError(expected)
+        pairs.append(_checked(item[0], item[1]))
+    names = [name for name, _ in pairs]
+    if len(set(names)) != len(names) or "rw" not in names:
+        raise ValueError(expected)
+    return tuple([name, value] for name, value in pairs)
+
+
+def _checked(name: Any, value: Any) -> Option:
+    pattern = ALLOWED.get(name) if isinstance(name, str) else None
+    if pattern is None:
+        raise ValueError(f"without the option {str(name)[:40]!r}, which a run may not have")
+    if not isinstance(value, str) or pattern.fullmatch(value) is None:
+        raise ValueError(f"with a usable value of {name}, not {str(value)[:40]!r}")
+    return str(name), value
+
+
+@dataclass(frozen=True)
+class OwnJob:
+    """A job file as a run takes it: jobs, depth and block size, and the other options."""
+
+    jobs: int
+    iodepth: int
+    block_bytes: int
+    options: tuple[Option, ...]
+
+
+_SIZED = re.compile(r"([0-9]{1,9})([kKmM]?)[iI]?[bB]?")
+_GIVEN = frozenset(
+    (
+        "direct",
+        "filename",
+        "group_reporting",
+        "invalidate",
+        "ioengine",
+        "name",
+        "randrepeat",
+        "runtime",
+        "size",
+        "thread",
+        "time_based",
+    )
+)
+"""Options that each run sets by itself: a job file may have them, and they count for nothing."""
+_ALIASES = {"readwrite": "rw", "blocksize": "bs"}
+
+
+def read_job_file(text: str) -> OwnJob:
+    """The one job of a fio job file. Raises ValueError with a sentence for people."""
+    values: dict[str, str] = {}
+    jobs = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("#")[0].split(";")[0].strip()
+        if not words:
+            continue
+        if words.startswith("[") and words.endswith("]"):
+            jobs += words.lower() != "[global]"
+            if jobs > 1:
+                raise ValueError(f"Line {number} begins a second job: a run has one.")
+            continue
+        name, equals, value = (part.strip() for part in words.partition("="))
+        name = _ALIASES.get(name, name)
+        # fio takes an option without a value for "1".
+        values[name] = value if equals else "1"
+        if name not in ALLOWED and name not in _GIVEN and name not in ("bs", "iodepth", "numjobs"):
+            raise ValueError(f"Line {number}: a run may not have the option {name[:40]}.")
+    if "rw" not in values:
+        raise ValueError("The job does not say what it does (rw).")
+    try:
+        options = own_options([pair for pair in values.items() if pair[0] in ALLOWED])
+    except ValueError as error:
+        raise ValueError(f"The job must be {error}.") from None
+    return OwnJob(
+        _bounded(values, "numjobs", 1, 16),
+        _bounded(values, "iodepth", 1, 256),
+        _bytes(values.get("bs", "4k")),
+        tuple((name, value) for name, value in options),
+    )
+
+
+def _bounded(values: Mapping[str, str], name: str, least: int, most: int) -> int:
+    text = values.get(name, "1")
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise ValueError(f"{name} must be a whole number from {least} to {most}.")
+    return int(text)
+
+
+def _bytes(text: str) -> int:
+    match = _SIZED.fullmatch(text)
+    size = int(match.group(1)) << {"": 0, "k": 10, "m": 20}[match.group(2).lower()] if match else 0
+    if not 512 <= size <= 4 << 20 or size % 512:
+        raise ValueError("bs must be one size from 512 bytes to 4 MiB, a multiple of 512.")
+    return size
