@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from math import exp, log
+from math import exp, inf, log
 from typing import Final
 
 import numpy as np
@@ -13,12 +13,13 @@ import numpy as np
 from storage.analysis.comparison.conditions import Conditions, conditions_that_differ
 from storage.analysis.comparison.measured_change import COVERAGE, MeasuredChange
 from storage.analysis.comparison.rule import Rule
-from storage.analysis.comparison.student import Floats, quantile, quantiles
+from storage.analysis.comparison.student import Floats, quantiles
 from storage.analysis.comparison.welch import (
     Differences,
+    detectable,
     differences,
-    pooled_variance,
     uncertainty,
+    variances,
 )
 
 LEAST_UNITS: Final = 2
@@ -46,6 +47,11 @@ class Unit:
     conditions: Conditions = field(default_factory=Conditions)
 
     @property
+    def is_measured(self) -> bool:
+        """Whether it has runs, each with a figure above 0."""
+        return bool(self.runs) and all(0 < run < inf for run in self.runs)
+
+    @property
     def log_mean(self) -> float:
         """The mean of the logarithms of its runs."""
         return sum(map(log, self.runs)) / len(self.runs)
@@ -55,10 +61,10 @@ class Unit:
 class BenchmarkVerdict:
     """B against A. `change` is the one of the figure's logarithm with its interval of 95 %; None
     where there are too few units. `detectable` is the difference that units like these would have
-    named in `POWER` of all comparisons, as a share of A's figure. `more_units` on each side would
-    settle what cannot be told in about as many, if the difference stays what it is; None where that
-    takes more than `MOST_MORE`, or is settled. `refusals` say why nothing is claimed, whatever the
-    figures. Units are called `noun`."""
+    named in `POWER` of all comparisons, as a share of A's figure, and never less than one that
+    matters. `more_units` on each side would settle what cannot be told in about as many, if the
+    difference stays what it is; None where that takes more than `MOST_MORE`, or is settled.
+    `refusals` say why nothing is claimed, whatever the figures. Units are called `noun`."""
 
     word: Word
     more_is_better: bool
@@ -137,16 +143,18 @@ def compare_units(
     mean, error, freedom = (
         float(each) for each in (difference.mean, difference.error, difference.freedom)
     )
-    worse = -1 if more_is_better else 1
-    # Cohen, "Statistical Power Analysis", 1988, chapter 2: the sum of two quantiles.
-    reach = quantile(1 - rule.alpha / 2, freedom) + quantile(POWER, freedom)
-    seen = exp(worse * error * reach)
+    of_sides = variances(logs_a, logs_b, is_pooled=is_pooled)
+    least = detectable(of_sides, verdict.units, rule.alpha, POWER, is_pooled=is_pooled)
     measured = replace(
-        verdict, change=MeasuredChange.of(mean, error, freedom), detectable=abs(seen - 1)
+        verdict,
+        change=MeasuredChange.of(mean, error, freedom),
+        detectable=max(rule.least, abs(exp(-least if more_is_better else least) - 1)),
     )
+    if differing:
+        return measured
     word = _word(difference, rule, more_is_better=more_is_better)
-    if differing or word is not Word.CANNOT_TELL:
-        return measured if differing else replace(measured, word=word)
+    if word is not Word.CANNOT_TELL:
+        return replace(measured, word=word)
     more = _more_units(logs_a, logs_b, mean, rule, is_pooled=is_pooled)
     return replace(measured, more_units=more)
 
@@ -155,7 +163,7 @@ def _unmeasured(
     a: Sequence[Unit], b: Sequence[Unit], noun: str, *, is_pooled: bool
 ) -> tuple[str, ...]:
     """Why these units have no difference that could be computed."""
-    if any(not unit.runs or min(unit.runs) <= 0 for unit in (*a, *b)):
+    if not all(unit.is_measured for unit in (*a, *b)):
         return (f"a {noun} has no figures above 0",)
     if is_pooled:
         is_enough = min(len(a), len(b)) > 0 and len(a) + len(b) >= LEAST_POOLED
@@ -176,10 +184,8 @@ def _more_units(a: Floats, b: Floats, mean: float, rule: Rule, *, is_pooled: boo
     """The fewest that would settle it with `POWER`, if the difference is what it is now and units
     scatter as they do now."""
     more = np.arange(1.0, MOST_MORE + 1)
-    variances = [pooled_variance(a, b)] * 2 if is_pooled else [a.var(ddof=1), b.var(ddof=1)]
-    error, freedom = uncertainty(
-        variances[0], variances[1], a.size + more, b.size + more, is_pooled=is_pooled
-    )
+    of_sides = variances(a, b, is_pooled=is_pooled)
+    error, freedom = uncertainty(*of_sides, a.size + more, b.size + more, is_pooled=is_pooled)
     named_from = error * quantiles(1 - rule.alpha / 2, freedom)
     equal_to = np.maximum(0, rule.margin - error * quantiles((1 + COVERAGE) / 2, freedom))
     for count, each, open_from, open_to in zip(more, error, equal_to, named_from, strict=True):

@@ -20,6 +20,9 @@ LEAST_VARIANCE: Final = 0.002**2
 """Of a unit's logarithm: fio's logs and its totals of the same run differ by up to 0.2 %. Without
 it, units that happen to be alike would make any difference certain."""
 
+DRAWS: Final = 4000
+SEED: Final = 20261127
+
 Flags = npt.NDArray[np.bool_]
 
 
@@ -47,19 +50,46 @@ def differences(a: Floats, b: Floats, *, is_pooled: bool = False) -> Differences
     """Of logarithms of units, along the last axis: a (..., units), b (..., units). With `is_pooled`
     both sides are taken to scatter alike, so that one unit of one side is enough (Student's test;
     for a single case J. R. Crawford and D. C. Howell, The Clinical Neuropsychologist 12, 1998)."""
-    counts = a.shape[-1], b.shape[-1]
-    if is_pooled:
-        variance_a = variance_b = pooled_variance(a, b)
-    else:
-        variance_a, variance_b = (np.asarray(side.var(axis=-1, ddof=1)) for side in (a, b))
     mean = b.mean(axis=-1) - a.mean(axis=-1)
-    return Differences(mean, *uncertainty(variance_a, variance_b, *counts, is_pooled=is_pooled))
+    of_sides = variances(a, b, is_pooled=is_pooled)
+    return Differences(mean, *uncertainty(*of_sides, a.shape[-1], b.shape[-1], is_pooled=is_pooled))
 
 
-def pooled_variance(a: Floats, b: Floats) -> Floats:
-    """Of one unit, where both sides scatter alike."""
+def variances(a: Floats, b: Floats, *, is_pooled: bool) -> tuple[Floats, Floats]:
+    """Of one unit of each side."""
+    if not is_pooled:
+        return np.asarray(a.var(axis=-1, ddof=1)), np.asarray(b.var(axis=-1, ddof=1))
     squares = sum(((side - side.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) for side in (a, b))
-    return np.asarray(squares / (a.shape[-1] + b.shape[-1] - 2))
+    pooled = np.asarray(squares / (a.shape[-1] + b.shape[-1] - 2))
+    return pooled, pooled
+
+
+def detectable(
+    of_sides: tuple[Floats, Floats],
+    counts: tuple[int, int],
+    alpha: float,
+    power: float,
+    *,
+    is_pooled: bool = False,
+) -> float:
+    """The least difference of logarithms that is certain in the share `power` of all comparisons,
+    of units that truly have these `variances`. In each of many draws it is the bound of the test
+    less the error of the estimate. The usual sum of two quantiles of Student's t promises too much:
+    of four units a side it is certain in 66 % where it says 80 %, because Welch's degrees of
+    freedom scatter."""
+    rng = np.random.default_rng(SEED)
+    if is_pooled:
+        freedom = sum(counts) - 2
+        drawn_a = drawn_b = of_sides[0] * rng.chisquare(freedom, DRAWS) / freedom
+    else:
+        drawn_a, drawn_b = (
+            variance * rng.chisquare(count - 1, DRAWS) / (count - 1)
+            for variance, count in zip(of_sides, counts, strict=True)
+        )
+    error, freedoms = uncertainty(drawn_a, drawn_b, *counts, is_pooled=is_pooled)
+    true_error, _ = uncertainty(*of_sides, *counts, is_pooled=is_pooled)
+    bounds = error * quantiles(1 - alpha / 2, freedoms) - true_error * rng.standard_normal(DRAWS)
+    return float(np.quantile(bounds, power))
 
 
 def uncertainty(
