@@ -7,6 +7,7 @@ from celery import shared_task
 from jobs import collector, live_view, notify_workers
 from jobs.alerts import alert_judge
 from jobs.benchmarks import follow as following_benchmarks
+from jobs.benchmarks import gate_steps
 from jobs.engine import heat_traces, holds, media_checks
 from jobs.hosts import read_heat as reading_heat
 from jobs.hosts import refresh as refreshing
@@ -47,6 +48,7 @@ def sweep() -> None:
     sweeping.sweep()
     media_checks.announce_due()
     heat_traces.announce_due()
+    gate_steps.announce_boots()
     following_benchmarks.announce_due()
 
 

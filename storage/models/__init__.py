@@ -14,6 +14,7 @@ from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.device import Device, DeviceKind, DeviceSample, LatestDeviceSample
 from storage.models.event import Event, EventKind
+from storage.models.gate import BootState, Gate, GateBoot, GateEffect, GateKind
 from storage.models.heat_day import HeatDay
 from storage.models.heat_trace import HeatTrace, TraceState
 from storage.models.host import Host
@@ -47,6 +48,7 @@ __all__ = [
     "BenchmarkPurpose",
     "BenchmarkRun",
     "BenchmarkState",
+    "BootState",
     "CacheCondition",
     "CachePlan",
     "Customer",
@@ -59,6 +61,10 @@ __all__ = [
     "EventKind",
     "FleetLoad",
     "ForecastRecord",
+    "Gate",
+    "GateBoot",
+    "GateEffect",
+    "GateKind",
     "HeatDay",
     "HeatTrace",
     "Host",

@@ -133,6 +133,19 @@ HOST_KINDS: Final = (
         once_unlisted="Another kernel is reported for 5 minutes only. Nothing was changed back.",
     ),
     ProblemKind(
+        "kernel_regression",
+        "Slower with another kernel",
+        "A kernel gate found {count} hosts slower with another kernel",
+        "Guests would wait longer for their disks with this kernel.",
+        message="The kernel gate found {after} slower than {before}: {lost}.",
+        correction="Stay with the earlier kernel, or gate a later one. A bisect on the page of the "
+        "gate finds the kernel that brought it. Whoever lives with it accepts it there.",
+        # A gate judges once, at its end.
+        hold_seconds=0,
+        resolve_seconds=0,
+        way="kernels",
+    ),
+    ProblemKind(
         "kernel_slower",
         "I/O slower since a restart into another kernel",
         "I/O of {count} hosts has been slower since they restarted into another kernel",
@@ -147,6 +160,9 @@ HOST_KINDS: Final = (
         hold_seconds=0,
         resolve_seconds=0,
         way="history",
+        # The gate measured it with more care.
+        follows=("kernel_regression",),
+        follows_late=("kernel_regression",),
     ),
     ProblemKind(
         "boot_incomplete",
