@@ -15,7 +15,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from jobs import notify_workers
-from jobs.benchmarks.gate_steps import advance
+from jobs.benchmarks.gate_steps import advance_gate
 from jobs.benchmarks.permission import permission_refusal
 from jobs.benchmarks.settle import IsAtWork, settle
 from jobs.models import Origin
@@ -121,7 +121,7 @@ def _is_in_boot(held: Benchmark) -> bool:
     if (reason := _final_reason(held, host)) is not None:
         _end(held, BenchmarkState.FAILED, reason)
         return False
-    rest = advance(held, host)
+    rest = advance_gate(held, host)
     if rest is None:
         return True
     if rest.is_over:

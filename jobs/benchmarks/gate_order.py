@@ -23,7 +23,7 @@ from storage.database_clock import database_now
 from storage.discovery.host_timeline import kernel_of
 from storage.models import Benchmark, BenchmarkPurpose, Gate, GateEffect, GateKind, Host
 from storage.models.benchmark import UNFINISHED
-from storage.models.gate import KERNEL_LIMIT
+from storage.models.kernel_gate import KERNEL_LIMIT
 from storage.planner import Refused
 from storage.planner.daily_window import DailyWindow
 
@@ -204,14 +204,14 @@ def _wake(benchmark: Benchmark) -> None:
         notify_workers.benchmark(benchmark.pk)
 
 
-def accept_loss(gate: Gate, who: str, reason: str, now: datetime) -> None:
+def accept_regression(gate: Gate, who: str, reason: str, now: datetime) -> None:
     """The regression is a problem no more. Raises `Refused` where the gate found none."""
     kept = {"at": now.isoformat(), "by": who, "reason": reason[:REASON_LIMIT]}
     if not Gate.objects.filter(pk=gate.pk, effect=GateEffect.LOSS).update(acceptance=kept):
         raise Refused("not_found", "This gate found no loss.", "Open the page of the gate.")
 
 
-def revoke_acceptance(gate: Gate) -> None:
+def revoke_regression(gate: Gate) -> None:
     """The regression is a problem again. Raises `Refused` where it is not accepted."""
     if not Gate.objects.filter(pk=gate.pk).exclude(acceptance={}).update(acceptance={}):
         raise Refused("not_found", "This loss is not accepted.", "Reload the page.")

@@ -43,7 +43,7 @@ from storage.models import (
     HostActivity,
     RunState,
 )
-from storage.models.gate import BOOT_AT_WORK
+from storage.models.kernel_gate import BOOT_AT_WORK
 
 LOOK: Final = timedelta(seconds=20)
 MOST_TRIES: Final = 3
@@ -83,7 +83,7 @@ def announce_boots() -> None:
     resting_gates().update(not_before=database_now())
 
 
-def advance(held: Benchmark, host: Host) -> GateRest | None:
+def advance_gate(held: Benchmark, host: Host) -> GateRest | None:
     """Bring the gate as far as it gets without a run; None where the next wanted run may begin now.
     The caller holds the row of the benchmark."""
     gate = Gate.objects.select_related("baseline__benchmark").get(benchmark=held)

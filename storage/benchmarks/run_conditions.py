@@ -12,18 +12,18 @@ from storage.benchmarks.run_facts import text_at
 from storage.byte_sizes import KIB
 
 
-def run_conditions(said: Mapping[str, Any], cell: Cell, kernel: str) -> Conditions:
-    """`said` is `BenchmarkRun.conditions`."""
-    disks, arrays = list(_objects(said, "disks")), list(_objects(said, "arrays"))
+def run_conditions(reported: Mapping[str, Any], cell: Cell, kernel: str) -> Conditions:
+    """`reported` is `BenchmarkRun.conditions`."""
+    disks, arrays = list(_objects(reported, "disks")), list(_objects(reported, "arrays"))
     slow = [disk for disk in disks if disk.get("tier") == "slow"]
     fast = [disk for disk in disks if disk.get("tier") == "fast"]
     return Conditions(
         target=cell.target,
         profile=_load(cell),
-        fio_version=text_at(said, "versions", "fio") or None,
+        fio_version=text_at(reported, "versions", "fio") or None,
         kernel=kernel or None,
-        lvm2_version=text_at(said, "versions", "lvm2") or None,
-        bcache_tools_version=text_at(said, "versions", "bcache_tools") or None,
+        lvm2_version=text_at(reported, "versions", "lvm2") or None,
+        bcache_tools_version=text_at(reported, "versions", "bcache_tools") or None,
         ssd_model=_all(fast, "model"),
         ssd_firmware=_all(fast, "firmware"),
         hdd_model=_all(slow, "model"),
@@ -39,8 +39,8 @@ def run_conditions(said: Mapping[str, Any], cell: Cell, kernel: str) -> Conditio
         chunk_bytes=cell.chunk_kib * KIB or None,
         sequential_cutoff_bytes=cell.sequential_cutoff_kib * KIB if cell.has_cache else None,
         state_before=cell.state if cell.has_cache else None,
-        cpu_governor=text_at(said, "cpu", "governor") or None,
-        mitigations=_mitigations(said),
+        cpu_governor=text_at(reported, "cpu", "governor") or None,
+        mitigations=_mitigations(reported),
     )
 
 
@@ -50,8 +50,8 @@ def _load(cell: Cell) -> str:
     return " ".join(filter(None, (cell.profile, shape, options)))
 
 
-def _objects(said: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
-    rows = said.get(name)
+def _objects(reported: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
+    rows = reported.get(name)
     yield from (row for row in rows if isinstance(row, Mapping)) if isinstance(rows, list) else ()
 
 
@@ -69,8 +69,8 @@ def _number(rows: list[Mapping[str, Any]], name: str) -> int | None:
     return int(texts[0]) if len(texts) == 1 and texts[0].isdecimal() else None
 
 
-def _mitigations(said: Mapping[str, Any]) -> str | None:
-    cpu = said.get("cpu")
+def _mitigations(reported: Mapping[str, Any]) -> str | None:
+    cpu = reported.get("cpu")
     known = cpu.get("mitigations") if isinstance(cpu, Mapping) else None
     if not isinstance(known, Mapping):
         return None

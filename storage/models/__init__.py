@@ -14,11 +14,11 @@ from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.device import Device, DeviceKind, DeviceSample, LatestDeviceSample
 from storage.models.event import Event, EventKind
-from storage.models.gate import BootState, Gate, GateBoot, GateEffect, GateKind
 from storage.models.heat_day import HeatDay
 from storage.models.heat_trace import HeatTrace, TraceState
 from storage.models.host import Host
 from storage.models.host_change import HostChange, HostChangeKind, RestartEffect
+from storage.models.kernel_gate import BootState, Gate, GateBoot, GateEffect, GateKind
 from storage.models.measured_rate import ForecastRecord, MeasuredRate, RateKind
 from storage.models.outline import (
     CacheCondition,

@@ -11,11 +11,11 @@ from django.utils import timezone
 from jobs.alerts import alert_judge
 from jobs.benchmarks.gate_figures import progress_of
 from jobs.benchmarks.gate_order import (
-    accept_loss,
+    accept_regression,
     choose_plan,
     order_bisect,
     order_gate,
-    revoke_acceptance,
+    revoke_regression,
     skip_kernel,
 )
 from jobs.benchmarks.gate_steps import bisect_of
@@ -107,18 +107,18 @@ def test_boots_are_noticed_measured_in_turn_and_what_was_lost_becomes_a_problem(
 
 def test_the_problem_ends_by_a_later_gate_that_can_tell_or_by_a_person(host: Host) -> None:
     first = finished(measured(ordered_gate(host, HDD, boots_a_side=4)), slower=0.2)
-    accept_loss(first, "ada@example.org", "Mitigations stay on", timezone.now())
+    accept_regression(first, "ada@example.org", "Mitigations stay on", timezone.now())
     assert codes(host) == []
-    revoke_acceptance(first)
+    revoke_regression(first)
     with pytest.raises(Refused, match="not accepted"):
-        revoke_acceptance(first)
+        revoke_regression(first)
     unsure = finished(measured(ordered_gate(host, HDD, boots_a_side=4)), new=NEWER)
     Gate.objects.filter(pk=unsure.pk).update(effect="")
     assert codes(host) == ["kernel_regression"]
     Gate.objects.filter(pk=unsure.pk).update(effect="none")
     assert codes(host) == []
     with pytest.raises(Refused, match="found no loss"):
-        accept_loss(unsure, "ada@example.org", "x", timezone.now())
+        accept_regression(unsure, "ada@example.org", "x", timezone.now())
 
 
 def test_without_a_difference_nothing_is_wrong(host: Host) -> None:
