@@ -49,7 +49,7 @@ def sweep() -> None:
     media_checks.announce_due()
     heat_traces.announce_due()
     gate_steps.announce_boots()
-    following_benchmarks.announce_due()
+    following_benchmarks.announce_due_benchmarks()
 
 
 @shared_task

@@ -33,11 +33,13 @@ PVMOVE_PREFIX = "pvmove"
 LEFT_TAG_PREFIX = "tiercel.left="
 """On a volume: extents that it left behind, which are still to be cleared."""
 WIPING_TAG = "tiercel.wiping"
-BENCH_TAG_PREFIX = "tiercel.bench="
-"""On a scratch volume of a benchmark's run, with the run's key."""
 MADE_TAG_PREFIX = "tiercel.made="
 """What the agent's own lvcreate gives to a pool, a cache device and room, and no other verb to
 anything: a name alone proves nothing."""
+
+
+BENCHMARK_TAG_PREFIX = "tiercel.bench="
+"""On a scratch volume of a benchmark, with the key of its run."""
 
 
 BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -170,8 +172,8 @@ def scratch_key(name: str, tags: tuple[str, ...]) -> str | None:
     is_named = name in (scratch_name(key), f"{scratch_name(key)}-cache")
     if not is_named or KEY_PATTERN.fullmatch(key) is None or MANAGED_TAG not in tags:
         return None
-    marks = [tag for tag in tags if tag.startswith((BENCH_TAG_PREFIX, VOLUME_TAG_PREFIX))]
-    return key if marks == [f"{BENCH_TAG_PREFIX}{key}"] else None
+    marks = [tag for tag in tags if tag.startswith((BENCHMARK_TAG_PREFIX, VOLUME_TAG_PREFIX))]
+    return key if marks == [f"{BENCHMARK_TAG_PREFIX}{key}"] else None
 
 
 def is_reserved_name(name: str) -> bool:

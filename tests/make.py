@@ -32,9 +32,9 @@ from storage.inventory.facts import (
     KernelIdentity,
     LogicalVolume,
     PhysicalVolume,
-    Segment,
     VolumeGroup,
 )
+from storage.inventory.volume_parts import Segment
 from storage.models import (
     Customer,
     DiskRound,

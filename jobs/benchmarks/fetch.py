@@ -45,7 +45,7 @@ class ListedResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ResultListing:
     results: Annotated[tuple[ListedResult, ...], Meta(max_length=200)]
 
 
@@ -58,7 +58,7 @@ class Piece:
 
 def results_on(host: Host) -> dict[str, ListedResult]:
     """What the host keeps, by key. Raises `TransportError` and `BadHostData`."""
-    listing = decoded(_ask(host, "bench.results", {}), Listing, "bench.results")
+    listing = decoded(_ask(host, "bench.results", {}), ResultListing, "bench.results")
     return {each.key: each for each in listing.results}
 
 
@@ -75,7 +75,7 @@ def fetch_result(run: BenchmarkRun, host: Host, listed: ListedResult) -> None:
             BenchmarkFile.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def forget(host: Host, key: str) -> None:
+def forget_result(host: Host, key: str) -> None:
     """Have the host remove the result. Raises `TransportError`."""
     _ask(host, "bench.forget", {"key": key}, panel=panel_identity.named_to(host))
 

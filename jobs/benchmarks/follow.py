@@ -47,12 +47,21 @@ GIVEN_UP: Final = timedelta(hours=12)
 MOST_FAILED: Final = 3
 """So many failed runs in a row end a benchmark: those that are left would fail too."""
 PASSING: Final = frozenset(
-    {"busy", "degraded", "host_key_changed", "inconsistent", "no_space", "not_active"}
+    {
+        "busy",
+        "degraded",
+        "host_key_changed",
+        "inconsistent",
+        "machine_changed",
+        "no_space",
+        "not_active",
+        "twins",
+    }
 )
 """Refusals that no person needs to lift."""
 
 
-def announce_due() -> None:
+def announce_due_benchmarks() -> None:
     """Messages for benchmarks of which a worker has something to do."""
     due = Benchmark.objects.filter(TO_FOLLOW, not_before__lte=database_now())
     for pk in due.values_list("pk", flat=True):
@@ -106,18 +115,19 @@ def _go_on(benchmark: Benchmark) -> None:
     with _held(benchmark) as held:
         if held.ended_at is not None or held.runs.filter(state=RunState.RUNNING).exists():
             return
-        if held.state == BenchmarkState.PAUSED:
+        host = Host.objects.without_inventory().get(benchmarks=held)
+        is_removed = host.state == HostState.REMOVED
+        if held.state == BenchmarkState.PAUSED and not is_removed:
             _set(held, not_before=None)
         elif held.state not in UNFINISHED:
             _set(held, not_before=None, ended_at=database_now())
-        elif held.purpose != BenchmarkPurpose.GATE or _is_in_boot(held):
-            _begin_next(held)
+        elif held.purpose != BenchmarkPurpose.GATE or _is_in_boot(held, host):
+            _begin_next(held, host)
 
 
-def _is_in_boot(held: Benchmark) -> bool:
+def _is_in_boot(held: Benchmark, host: Host) -> bool:
     """Whether the host is in a boot in which the gate has runs to begin; if not, the gate rests, or
     is over."""
-    host = Host.objects.without_inventory().get(pk=held.host_id)
     if (reason := _final_reason(held, host)) is not None:
         _end(held, BenchmarkState.FAILED, reason)
         return False
@@ -140,9 +150,8 @@ def _is_in_boot(held: Benchmark) -> bool:
     return False
 
 
-def _begin_next(held: Benchmark) -> None:
+def _begin_next(held: Benchmark, host: Host) -> None:
     run = held.runs.filter(state=RunState.WANTED).first()
-    host = Host.objects.without_inventory().get(pk=held.host_id)
     if run is None:
         is_done = held.runs.filter(state=RunState.DONE).exists()
         to = BenchmarkState.DONE if is_done else BenchmarkState.FAILED

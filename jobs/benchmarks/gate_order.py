@@ -10,9 +10,9 @@ from typing import Final
 from django.db import transaction
 
 from jobs import notify_workers
+from jobs.benchmarks.benchmark_order import create_benchmark
 from jobs.benchmarks.gate_figures import whole_boots
 from jobs.benchmarks.gate_steps import bisect_of
-from jobs.benchmarks.order import create_benchmark
 from jobs.requester import Requester
 from storage.analysis.comparison.benchmark_verdict import LEAST_POOLED
 from storage.analysis.comparison.kernel_bisect import KernelAnswer, KernelBisect

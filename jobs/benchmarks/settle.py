@@ -22,7 +22,7 @@ SILENT: Final = timedelta(hours=1)
 """A host that does not answer for so long after the end of a job keeps its result."""
 MOST_TRIES: Final = 3
 """So often a run is begun that something stops before its end."""
-HOPELESS: Final = frozenset({"observe_only", "unknown_verb", "unsupported", "vg_not_allowed"})
+HOPELESS: Final = frozenset({"observe_only", "unknown_verb", "vg_not_allowed"})
 """What keeps a host from one run keeps it from all."""
 
 
@@ -81,7 +81,7 @@ def _forget(run: BenchmarkRun, host: Host) -> None:
     at_work = Job.objects.unfinished().values("benchmark_run")
     for each in fetched.exclude(ended_at=None).exclude(pk__in=at_work):
         try:
-            fetch.forget(host, each.key)
+            fetch.forget_result(host, each.key)
         except TransportError:
             return
         BenchmarkRun.objects.filter(pk=each.pk).update(is_on_host=False)
@@ -92,6 +92,12 @@ def _close(run: BenchmarkRun, job: Job, result: RunResult | None, problem: str) 
     benchmark = Benchmark.objects.select_for_update().get(pk=run.benchmark_id)
     current = BenchmarkRun.objects.get(pk=run.pk)
     if current.state != RunState.RUNNING:
+        return
+    if current.is_put_off and result is None and not problem:
+        # Nothing of it was begun on the host.
+        current.state, current.begun_at = RunState.WANTED, None
+        current.is_put_off, current.is_on_host = False, False
+        current.save(update_fields=["state", "begun_at", "is_put_off", "is_on_host"])
         return
     now = database_now()
     state, message, correction = _verdict(benchmark, current, job, result, problem)
@@ -126,7 +132,7 @@ def _verdict(
     """What became of the run, why, and what to do."""
     if benchmark.state == BenchmarkState.CANCELLED:
         return RunState.CANCELLED, benchmark.message, ""
-    if run.is_put_off and (result is None or result.outcome != "finished"):
+    if run.is_put_off and result is not None and result.outcome != "finished":
         return RunState.VOID, "The benchmark was paused. The run is done again.", ""
     if job.state == State.NEEDS_ATTENTION:
         what = job.error.get("message", job.explanation)
@@ -140,7 +146,7 @@ def _verdict(
         why = error.get("message") or "The host has no result of it."
         return RunState.FAILED, str(why), str(error.get("correction", ""))
     if result.outcome == "finished":
-        return RunState.DONE, "", ""
+        return RunState.DONE, result.message, ""
     why = result.message or str(error.get("message", "It ended early."))
     correction = result.correction or str(error.get("correction", ""))
     if result.outcome == "stopped" and _tries(run) < MOST_TRIES:

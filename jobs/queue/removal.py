@@ -19,6 +19,7 @@ from storage.formatting import counted
 from storage.health.host_problems import is_silent
 from storage.health.missing_volumes import leave_host
 from storage.models import (
+    Benchmark,
     CacheCondition,
     CachePlan,
     DiskRound,
@@ -133,6 +134,8 @@ def remove(host: Host, shown: str | None, now: datetime) -> None:
     HostActivity.objects.filter(host=locked).delete()
     DiskRound.objects.filter(host=locked).delete()
     PhysicalDisk.objects.filter(host=locked).delete()
+    # Their worker finds that the host is gone, and ends them.
+    Benchmark.objects.filter(host=locked, ended_at=None).update(not_before=now)
     locked.state, locked.removed_at = HostState.REMOVED, now
     locked.sealed_key, locked.host_key_seen = b"", ""
     locked.enrol_digest, locked.enrol_expires_at = "", None

@@ -1,4 +1,4 @@
-"""The progress of a flush, of zeroing or of a move, for the page of its job."""
+"""The progress of a flush, of zeroing, of a move or of a benchmark, for the page of its job."""
 
 from __future__ import annotations
 
@@ -9,12 +9,25 @@ from django import template
 from jobs.engine import flush_rate
 from jobs.engine.flush_rate import FACTOR, FLUSH, MOST_SECTORS
 from jobs.models import Step
-from storage.formatting import seconds
+from storage.formatting import seconds, size
 from storage.planner.fingerprint import FLUSHES
 
 register = template.Library()
 
 STALL_SECONDS = 60
+IN_SECONDS = frozenset({"measured", "warmed"})
+IN_PERCENT = "junk"
+"""Labels of a benchmark's run, which counts no bytes then."""
+
+
+@register.filter
+def how_far(progress: dict[str, Any]) -> str:
+    """What is done of how much."""
+    done, total = int(progress["done_bytes"]), int(progress["total_bytes"])
+    if progress["label"] == IN_PERCENT:
+        return f"{done} %"
+    words = seconds if progress["label"] in IN_SECONDS else size
+    return f"{words(done)} of {words(total)}"
 
 
 @register.filter

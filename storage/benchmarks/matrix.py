@@ -14,6 +14,7 @@ from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
+from storage.agent.benchmark.profiles import own_options
 from storage.byte_sizes import GIB, KIB, MIB
 from storage.formatting import seconds as seconds_text
 from storage.formatting import size
@@ -74,7 +75,6 @@ LEAST_BUCKETS: Final = 512
 USUAL_CHUNK_KIB: Final = {TargetKind.LVMCACHE: 64, TargetKind.BCACHE: 512}
 MOST_CHUNKS: Final = 1_000_000
 MOST_SEED: Final = 2**31 - 1
-MOST_OPTIONS: Final = 24
 
 
 class BadSpec(ValueError):
@@ -184,12 +184,12 @@ class Spec:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """Each once, in the order of the choices."""
-        found = (
+        every = (
             cell
             for target, data in product(self.targets, self.data_bytes)
             for cell in self._cells_of(target, data)
         )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(every))
 
     def _cells_of(self, target: TargetChoice, data_bytes: int) -> Iterator[Cell]:
         sizes = self.cache_bytes if target.has_cache else (0,)
@@ -304,8 +304,11 @@ def _demand_profile(profile: ProfileChoice) -> None:
             "Options belong to a profile of your own, and that has some.",
             "Choose that profile with its options, or another one without any.",
         )
-    if len(profile.options) > MOST_OPTIONS:
-        raise _bad("There are too many options.", f"Leave at most {MOST_OPTIONS}.")
+    if profile.options:
+        try:
+            own_options(profile.options)
+        except ValueError as error:
+            raise _bad(f"The job must be {error}.", "Correct its options.") from None
 
 
 def _demand_sizes(spec: Spec) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NoReturn
 
-import msgspec
 from msgspec import Meta
 
 from storage.byte_sizes import MIB
@@ -45,9 +45,14 @@ def json_of(content: bytes, name: str, most_bytes: int = MOST_BYTES) -> Any:
     if len(content) > most_bytes:
         raise BadHostData(f"{name}: {len(content)} bytes, and {most_bytes} are the most")
     try:
-        return msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        # Not by msgspec: a disk's model may have bytes that are no text.
+        return json.loads(content, parse_constant=_refuse)
+    except (RecursionError, ValueError) as error:
         raise BadHostData(f"{name}: no JSON ({error})") from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")
 
 
 def facts_of(content: bytes) -> RunFacts:
@@ -57,12 +62,12 @@ def facts_of(content: bytes) -> RunFacts:
 
 def conditions_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     """What is kept of both files, as PostgreSQL can hold it. Raises `BadHostData`."""
-    said = json_of(files.get("conditions.json", b"{}"), "conditions.json")
+    host_conditions = json_of(files.get("conditions.json", b"{}"), "conditions.json")
     run = json_of(files["run.json"], "run.json")
-    if not isinstance(said, dict) or not isinstance(run, dict):
+    if not isinstance(host_conditions, dict) or not isinstance(run, dict):
         raise BadHostData("conditions.json: no object")
     kept = {name: run[name] for name in KEPT_OF_RUN if name in run}
-    conditions: dict[str, Any] = storable({**said, **kept})
+    conditions: dict[str, Any] = storable({**host_conditions, **kept})
     return conditions
 
 

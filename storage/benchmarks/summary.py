@@ -55,7 +55,7 @@ class RunSeries:
 class SteadySummary:
     """SNIA's steady state of one figure over its last rounds of one minute: `range_share` and
     `slope_share` are the largest difference and the line's rise within the window, as shares of its
-    mean. `rounds` were looked at; of one that is not steady the window is the last one."""
+    mean. `rounds` there were; of one that is not steady the window is the last one."""
 
     is_steady: bool
     mean: float
@@ -81,8 +81,9 @@ class RunSummary:
     """`seconds` were wanted, `reached_seconds` measured. `iops` is fio's count of requests by its
     time, of all jobs and directions. `hit_rate` is from the legs below the cache, over all of the
     run, `end_hit_rate` over its last tenth. `cpu_share` is of all CPUs of the host. `seconds_to_90`
-    is when the mean of a minute stays above 90 % of the end's. `pauses` are [from, to] in ms, in
-    which fio stood still for neighbours. None where nothing is known, or a target has no such
+    is when the mean of a minute stays above 90 % of the end's. `ending` says how IOPS ended, as
+    "still rising, +3 % an hour (2 to 4)", `hit_ending` the hit rate. `pauses` are [from, to] in ms,
+    in which fio stood still for neighbours. None where nothing is known, or a target has no such
     thing."""
 
     seconds: int
@@ -105,6 +106,8 @@ class RunSummary:
     steady: SteadySummary | None = None
     steady_hit_rate: SteadySummary | None = None
     end_slope: EndSlope | None = None
+    ending: str = ""
+    hit_ending: str = ""
     pauses: tuple[tuple[int, int], ...] = ()
     version: int = VERSION
 

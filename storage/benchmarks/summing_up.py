@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from storage.benchmarks.legs import Legs, Reads, reads_of
+from storage.benchmarks.ending import edges_of, ending_of
 from storage.benchmarks.matrix import Cell, TargetKind
 from storage.benchmarks.run_facts import RunFacts
+from storage.benchmarks.run_legs import Floats, LegRows, Reads, reads_of
 from storage.benchmarks.summary import (
     MOST_POINTS,
     PERCENTILES,
@@ -26,14 +26,13 @@ from storage.fio.latency_bins import LatencyBins, too_few
 from storage.fio.log_series import STEP_MS, Grid, Windows, merge, windows
 from storage.fio.results import DirectionResult, Imported, JobResult
 
-Floats = npt.NDArray[np.float64]
 LAST_SHARE: Final = 0.1
 FIRST_MS: Final = 30_000
 LEAST_HIT_MS: Final = 4000
 """Shorter pieces hold fewer promotions than the host counts at a time."""
 
 
-def sum_up(imported: Imported, legs: Legs, cell: Cell, facts: RunFacts) -> RunSummary | None:
+def sum_up(imported: Imported, legs: LegRows, cell: Cell, facts: RunFacts) -> RunSummary | None:
     """None where nothing was measured."""
     jobs = [job for job in imported.jobs if job.directions]
     if not jobs and len(legs.rows) < 2:
@@ -41,6 +40,7 @@ def sum_up(imported: Imported, legs: Legs, cell: Cell, facts: RunFacts) -> RunSu
     run = _Run(imported, jobs, legs, facts)
     grid = run.grid(STEP_MS)
     reads = reads_of(legs) if cell.has_cache else None
+    ending = ending_of(grid, reads, run.pauses_ms)
     ios, seconds = run.ios, run.measured_seconds
     return RunSummary(
         seconds=cell.seconds,
@@ -61,6 +61,12 @@ def sum_up(imported: Imported, legs: Legs, cell: Cell, facts: RunFacts) -> RunSu
         ssd_written_bytes=None if cell.target == TargetKind.HDD else _ssd_written(legs),
         cpu_share=_cpu_share(legs),
         first_30s_iops=_mean(grid.rates[: FIRST_MS // STEP_MS]) if grid is not None else None,
+        seconds_to_90=ending.seconds_to_90,
+        steady=ending.steady,
+        steady_hit_rate=ending.steady_hit_rate,
+        end_slope=ending.slope,
+        ending=ending.words,
+        hit_ending=ending.hit_words,
         pauses=facts.pauses,
     )
 
@@ -71,7 +77,7 @@ class _Run:
 
     imported: Imported
     jobs: Sequence[JobResult]
-    legs: Legs
+    legs: LegRows
     facts: RunFacts
 
     @property
@@ -113,15 +119,15 @@ class _Run:
         return ((name, each) for job in self.jobs for name, each in job.directions.items())
 
     def direction(self, wanted: str) -> DirectionSummary | None:
-        found = [each for name, each in self._directions() if name == wanted]
-        ios, seconds = sum(each.total_ios or 0 for each in found), self.measured_seconds
+        results = [each for name, each in self._directions() if name == wanted]
+        ios, seconds = sum(each.total_ios or 0 for each in results), self.measured_seconds
         if not ios or not seconds:
             return None
-        bins = _bins(found)
+        bins = _bins(results)
         return DirectionSummary(
             ios,
             ios / seconds,
-            sum(each.io_bytes or 0 for each in found) / seconds,
+            sum(each.io_bytes or 0 for each in results) / seconds,
             None if bins is None else bins.mean_ns,
             () if bins is None else tuple(_percentile(bins, each) for each in PERCENTILES),
         )
@@ -153,14 +159,14 @@ class _Run:
     @property
     def logged(self) -> list[list[Windows]]:
         """The windows of each job, those of reads apart from those of writes."""
-        found: list[list[Windows]] = []
+        by_job: list[list[Windows]] = []
         for number, job in enumerate(self.jobs, 1):
             logs = [
                 each
                 for each in self.imported.series
                 if each.quantity == "iops" and each.job_number == number and each.rows
             ]
-            found.append(
+            by_job.append(
                 [
                     windows(each, result.total_ios, result.runtime_ms)
                     if (result := job.directions.get(each.direction)) is not None
@@ -168,7 +174,7 @@ class _Run:
                     for each in logs
                 ]
             )
-        return found
+        return by_job
 
     def _grid_of_legs(self, step_ms: int) -> Grid | None:
         counted = [self.legs.counter("top", name) for name in ("reads", "writes")]
@@ -220,7 +226,7 @@ def _series(run: _Run, reads: Reads | None) -> RunSeries:
     whole = run.grid(step_ms)
     if whole is None:
         return RunSeries(step_ms)
-    edges = whole.start_ms + np.arange(len(whole.amounts) + 1) * step_ms
+    edges = edges_of(whole)
     written = run.legs.counter("fast", "written_sectors")
     promotions = run.legs.renewed("promotions")
     return RunSeries(
@@ -257,18 +263,18 @@ def _mean(values: Floats) -> float | None:
     return float(known.mean()) if known.size else None
 
 
-def _total(legs: Legs, name: str) -> int | None:
+def _total(legs: LegRows, name: str) -> int | None:
     counted = legs.counter("cache", name)
     return None if counted is None else round(counted.total)
 
 
-def _ssd_written(legs: Legs) -> int | None:
+def _ssd_written(legs: LegRows) -> int | None:
     written = [legs.counter(leg, "written_sectors") for leg in ("fast", "meta")]
     known = [each.total for each in written if each is not None]
     return round(sum(known)) * SECTOR_BYTES if known else None
 
 
-def _cpu_share(legs: Legs) -> float | None:
+def _cpu_share(legs: LegRows) -> float | None:
     busy, total = legs.counter("cpu", "busy"), legs.counter("cpu", "total")
     if busy is None or total is None or not total.total:
         return None

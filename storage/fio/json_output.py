@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from storage.fio.json_job import job_result
 from storage.fio.results import FioRefusal, Imported, JobResult, Remark
-from storage.fio.run_remarks import run_remarks
+from storage.fio.run_remarks import goes_on, interim, run_remarks
 from storage.fio.values import clean, integer
 from storage.fio.yabs import is_report, read_report
 
 DOCUMENTS: Final = 1000
 BROKEN_DOCUMENTS: Final = 20
 JOBS: Final = 10_000
+WARNINGS: Final = 100
 DEPTH: Final = 5
 """Programs around fio keep its document inside one of their own."""
 
@@ -57,7 +58,7 @@ def read_json(file: str, text: str) -> Imported | None:
     for index, report in enumerate(reports):
         result += read_report(file, report, index)
     if not (jobs or reports or refusals):
-        refusals.append(Remark("not-fio-json", "The JSON is not an output of fio or YABS.", file))
+        refusals.append(_without_jobs(read.values).remark(file))
     return result + Imported(refusals=tuple(refusals))
 
 
@@ -122,6 +123,12 @@ def _explained(refusal: FioRefusal, around: str) -> FioRefusal:
     return refusal
 
 
+def _without_jobs(values: list[Any]) -> FioRefusal:
+    if any(isinstance(value, dict) and "fio version" in value for value in values):
+        return FioRefusal("no-jobs", "The output of fio has no job: none began.")
+    return FioRefusal("not-fio-json", "The JSON is not an output of fio or YABS.")
+
+
 def _next_document(text: str, position: int) -> int:
     match = re.compile(r'\{\s*"fio version"').search(text, position)
     return match.start() if match else -1
@@ -134,7 +141,7 @@ def _lists(document: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]
         for name in ("jobs", "client_stats")
         if isinstance(entries := document.get(name), list)
         and all(isinstance(entry, dict) for entry in entries)
-        and any("jobname" in entry for entry in entries)
+        and any(entry.keys() & {"jobname", "read", "write", "mixed"} for entry in entries)
     ]
     return iter(lists) if lists else None
 
@@ -163,33 +170,32 @@ def _jobs(
         for name, entries in _lists(document) or ():
             for index, entry in enumerate(entries[:JOBS]):
                 try:
-                    job, remarks = job_result(file, document, entry, is_client=name != "jobs")
+                    job, remarks = job_result(
+                        file, document, entry, is_client=name != "jobs" and len(entries) > 1
+                    )
                 except FioRefusal as refusal:
                     sentence = f"Job {index + 1} ({clean(entry.get('jobname'), 80)}) is left out. "
                     refusals.append(Remark(refusal.code, sentence + refusal.sentence, file))
                     continue
                 jobs.append(replace(job, document=number, index=index))
-                warnings += [remark for remark in remarks if remark not in warnings]
+                if len(warnings) < WARNINGS:
+                    warnings += [remark for remark in remarks if remark not in warnings]
         of_documents.append(jobs)
     starts = [_start_ms(document) for document in documents]
     for number in range(len(documents) - 1):
         earlier, later = of_documents[number : number + 2]
         if _is_interim(earlier, later, starts[number : number + 2]):
-            of_documents[number] = [job.not_comparable(_interim(file)) for job in earlier]
+            of_documents[number] = [job.not_comparable(interim(file)) for job in earlier]
     return tuple(job for jobs in of_documents for job in jobs), warnings, refusals
-
-
-def _interim(file: str) -> Remark:
-    return Remark("interim", "A later document of the same run has the result.", file)
 
 
 def _start_ms(document: dict[str, Any]) -> float | None:
     """When the run began, from when its document was written."""
     for _, entries in _lists(document) or ():
         elapsed = [entry["elapsed"] for entry in entries if isinstance(entry.get("elapsed"), int)]
-        written = document.get("timestamp_ms")
-        if elapsed and isinstance(written, int):
-            return float(written - max(elapsed) * 1000)
+        for key, unit_ms in (("timestamp_ms", 1), ("timestamp", 1000)):
+            if elapsed and isinstance(written := document.get(key), int):
+                return float(written * unit_ms - max(elapsed) * 1000)
     return None
 
 
@@ -201,12 +207,9 @@ def _is_interim(
     def identity(jobs: list[JobResult]) -> list[object]:
         return [(job.jobname, job.group, job.host, job.start_unix_ms) for job in jobs]
 
-    def counts(job: JobResult) -> int:
-        return sum(result.io_bytes or 0 for result in job.directions.values())
-
     begin, end = starts
     if begin is None or end is None or abs(begin - end) > _SLACK_MS:
         return False
-    return identity(earlier) == identity(later) and all(
-        counts(one) <= counts(other) for one, other in zip(earlier, later, strict=True)
+    return identity(earlier) == identity(later) and any(
+        goes_on(one, other) for one, other in zip(earlier, later, strict=True)
     )

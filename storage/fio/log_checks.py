@@ -20,7 +20,8 @@ NANOSECONDS_SINCE: Final = (2, 99)
 PRIORITY_COLUMNS: Final = 5
 DEEPEST: Final = 1024
 """I/Os in flight that no job of fio is likely to exceed."""
-SLOWEST_MEAN_S: Final = 1.0
+SLOWEST_MEAN_S: Final = {"slat": 0.005, "clat": 1.0, "lat": 1.0}
+"""What half of a log is not likely to exceed."""
 FASTEST_NS: Final = 500
 TOLERANCE: Final = 1.001
 
@@ -33,7 +34,7 @@ def checked_logs(imported: Imported) -> Imported:
     series = []
     for one in imported.series:
         if one.unit != "ns":
-            if _holds_maxima(job_of(imported.jobs, one.job_number)):
+            if _holds_maxima(imported.job_of(one.job_number)):
                 sentence = "The job logged the maximum of each window: it has no sum."
                 refused.append(Remark("log-of-maxima", sentence, one.file))
                 continue
@@ -50,7 +51,7 @@ def checked_logs(imported: Imported) -> Imported:
     histograms = []
     for histogram in imported.histograms:
         total = histogram.total.count
-        bound = _bound(imported.jobs, histogram)
+        bound = _bound(imported, histogram)
         if bound is not None and total > bound * TOLERANCE:
             sentence = f"The bins hold {total} I/Os, the job did {bound}: their sum is impossible."
             refused.append(Remark("impossible-bins", sentence, histogram.file))
@@ -64,29 +65,12 @@ def checked_logs(imported: Imported) -> Imported:
     )
 
 
-def job_of(jobs: Iterable[JobResult], number: int | None) -> JobResult | None:
-    """The job that wrote the logs of a number: fio counts from 1, over one run alone."""
-    alone = _one_run(jobs)
-    if number is None or not 0 < number <= len(alone) or any(job.grouped for job in alone):
-        return None
-    return alone[number - 1]
-
-
-def _one_run(jobs: Iterable[JobResult]) -> list[JobResult]:
-    """The jobs of an import if it has one output of fio only."""
-    parts = [job for job in jobs if not job.is_sum_of_others]
-    runs = {(job.file, job.document) for job in parts}
-    hosts = {job.host for job in parts}
-    return parts if len(runs) == 1 and len(hosts) == 1 else []
-
-
-def _bound(jobs: Iterable[JobResult], histogram: LoggedHistogram) -> int | None:
+def _bound(imported: Imported, histogram: LoggedHistogram) -> int | None:
     """The I/Os that a histogram has at most."""
-    jobs = tuple(jobs)
-    job = job_of(jobs, histogram.job_number)
+    job = imported.job_of(histogram.job_number)
     counts = [
         one.directions[histogram.direction].total_ios
-        for one in ([job] if job else _one_run(jobs))
+        for one in ([job] if job else imported.one_run)
         if histogram.direction in one.directions
     ]
     known = [count for count in counts if count is not None]
@@ -134,8 +118,11 @@ def _is_too_slow(latency: LoggedSeries, others: Iterable[LoggedSeries]) -> bool:
     is_relative = since_start_s[0] < 1e7
     if is_relative and (as_seconds > since_start_s + 1).any():
         return True
-    if float(np.median(as_seconds)) > SLOWEST_MEAN_S:
+    if float(np.median(as_seconds)) > SLOWEST_MEAN_S[latency.quantity]:
         return True
+    if latency.every_io:
+        span_s = float(np.ptp(since_start_s)) + 0.001
+        return bool(as_seconds.sum() / span_s > DEEPEST)
     for other in others:
         same = (other.job_number, other.direction) == (latency.job_number, latency.direction)
         if same and other.quantity == "iops" and not other.every_io:

@@ -33,6 +33,8 @@ HISTOGRAM_COLUMNS: Final = 3
 COLUMNS: Final = range(4, 10)
 MOST_IOPS: Final = 10**9
 """No device counts more in a second: such a bin is a fault of fio."""
+ROWS: Final = 500_000
+"""Of a job for a day at 500 ms, in three directions."""
 SEGMENTS: Final = 1000
 PRIORITIES: Final = 1 << 16
 
@@ -82,9 +84,16 @@ def read_log(file: str, text: str) -> Imported:
         return _histograms(file, lines, width)
     if width not in COLUMNS:
         raise FioRefusal("log-columns-unknown", f"fio writes no log of {width} columns.")
+    if len(lines) > ROWS:
+        sentence = f"The log has over {ROWS:,} rows. Set log_avg_msec to have one for each window."
+        raise FioRefusal("log-too-long", sentence)
     name = LogName.of(file)
     table = _table(lines, width)
-    if len(table) < 2:
+    at = _direction_column(table)
+    every_io = bool((table[:, at + 1] > 0).all())
+    if not every_io and (table[:, at + 1] > 0).any():
+        raise FioRefusal("log-mixed-rows", "Some rows are averages and others are single I/Os.")
+    if len(table) == 1 and (every_io or not table[0, 0]):
         raise FioRefusal("log-of-one-row", "A single row has no window and gives no rate.")
     quantity = _QUANTITIES.get(name.kind or "")
     if quantity is None:
@@ -92,8 +101,6 @@ def read_log(file: str, text: str) -> Imported:
             "Nothing in a log says what it measures: keep fio's name, such as NAME_iops.1.log."
         )
         raise FioRefusal("log-quantity-unknown", sentence)
-    at = _direction_column(table)
-    every_io = bool((table[:, at + 1] > 0).any())
     parts = []
     for number in (0, 1, 2):
         rows = table[table[:, at] == number]
@@ -142,7 +149,7 @@ def _broken(number: int, is_last: bool) -> FioRefusal:
 
 def _direction_column(table: Table) -> int:
     """Column 3, or 4 where the mean and the maximum of each window stand before it."""
-    for place in (2, 3):
+    for place in range(2, min(4, table.shape[1] - 1)):
         if np.isin(table[:, place], (0, 1, 2)).all():
             return place
     raise FioRefusal("log-direction-unknown", "The rows have no column of directions.")

@@ -7,7 +7,7 @@ overlaps. The sum over the grid is the sum over the rows, whatever the step.
 fio writes no row for a window without I/O, and the next row's value is that of its own window only.
 So a window is never longer than 2.5 usual ones: what is left of a longer distance is a gap, which
 stays one. The last partial window is not logged. Where the job's total is known, what the rows lack
-becomes a last piece.
+becomes a last piece, at most as fast as the fastest window; what rounding lost is spread over all.
 """
 
 from __future__ import annotations
@@ -19,11 +19,22 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from storage.fio.results import FioRefusal, LoggedSeries
+from storage.fio.results import (
+    Direction,
+    DirectionResult,
+    FioRefusal,
+    Imported,
+    LoggedSeries,
+    Quantity,
+)
 
 STEP_MS: Final = 500
 LONGEST_WINDOW: Final = 2.5
-MOST_CELLS: Final = 2_000_000
+MOST_CELLS: Final = 20_000_000
+UNIX_EPOCH_MS: Final = 10**12
+"""Times from which on a log counts since 1970 (`log_unix_epoch`), not since its job began."""
+MOST_LOST: Final = 1.02
+"""Total to logged sum, beyond the last piece."""
 
 Numbers = npt.NDArray[np.float64]
 
@@ -89,19 +100,27 @@ class Merged:
 def windows(
     series: LoggedSeries, total: float | None = None, runtime_ms: float | None = None
 ) -> Windows:
-    """The windows of a log of IOPS or bandwidth, with a last piece where the total is known."""
+    """The windows of a log of IOPS or bandwidth. With the job's total they add up to it, unless it
+    is so far off that another job wrote the log."""
     if series.quantity not in ("iops", "bandwidth"):
         raise ValueError("a log of latency counts nothing")
     logged = _of_single_ios(series) if series.every_io else _of_averages(series, total)
-    missing = 0.0 if total is None else total - logged.total
-    if missing <= 0:
+    if total is None or total <= logged.total or not logged.total:
         return logged
+    lengths = logged.ends_ms - logged.starts_ms
     last_ms = float(logged.ends_ms[-1])
-    end_ms = max(runtime_ms or 0.0, last_ms + 1)
+    end_ms = last_ms + float(np.median(lengths)) if runtime_ms is None else runtime_ms
+    fastest = float((logged.amounts / np.maximum(lengths, 1)).max())
+    piece = min(total - logged.total, fastest * max(0.0, end_ms - last_ms))
+    lost = (total - piece) / logged.total
+    if lost > MOST_LOST:
+        return logged
+    if not piece:
+        return Windows(logged.starts_ms, logged.ends_ms, logged.amounts * lost)
     return Windows(
         np.append(logged.starts_ms, last_ms),
         np.append(logged.ends_ms, end_ms),
-        np.append(logged.amounts, missing),
+        np.append(logged.amounts * lost, piece),
     )
 
 
@@ -122,7 +141,9 @@ def _of_averages(series: LoggedSeries, total: float | None) -> Windows:
 def _of_single_ios(series: LoggedSeries) -> Windows:
     """Rows counted by their millisecond; between them nothing was done."""
     weights = series.sizes_kib if series.quantity == "bandwidth" else np.ones(series.rows)
-    knots = np.unique(np.concatenate([[0.0], series.times_ms, series.times_ms + 1]))
+    first_ms = float(series.times_ms.min())
+    start_ms = first_ms if first_ms >= UNIX_EPOCH_MS else 0.0
+    knots = np.unique(np.concatenate([[start_ms], series.times_ms, series.times_ms + 1]))
     amounts = np.zeros(len(knots) - 1)
     np.add.at(amounts, np.searchsorted(knots, series.times_ms), weights)
     return Windows(knots[:-1], knots[1:], amounts)
@@ -133,7 +154,7 @@ def merge(jobs: Sequence[Windows], step_ms: float = STEP_MS) -> Merged:
     start_ms = np.floor(min(float(job.starts_ms[0]) for job in jobs) / step_ms) * step_ms
     end_ms = max(float(job.ends_ms[-1]) for job in jobs)
     cells = int(np.ceil((end_ms - start_ms) / step_ms))
-    if cells > MOST_CELLS:
+    if cells * len(jobs) > MOST_CELLS:
         raise FioRefusal("log-too-long", "The times of the rows are too far apart for a chart.")
     edges = start_ms + np.arange(cells + 1) * step_ms
     amounts = np.array([np.diff(job.until(edges)) for job in jobs])
@@ -145,6 +166,39 @@ def merge(jobs: Sequence[Windows], step_ms: float = STEP_MS) -> Merged:
     longest = covered.max(axis=0)
     sums = np.where(longest > 0, amounts.sum(axis=0), np.nan)
     return Merged(Grid(start_ms, step_ms, sums, longest), apart)
+
+
+def merged_logs(
+    imported: Imported, quantity: Quantity, direction: Direction, step_ms: float = STEP_MS
+) -> Merged | None:
+    """All logs of a quantity and direction, with the totals of their jobs where these are known.
+    None where there is no such log; refused where jobs began at times that are not known."""
+    logs = [
+        (series, imported.job_of(series.job_number))
+        for series in imported.series
+        if (series.quantity, series.direction) == (quantity, direction)
+    ]
+    starts = [job.start_unix_ms if job else None for _, job in logs]
+    if len(logs) > 1 and None in starts and any(job and job.begins_later for _, job in logs):
+        sentence = "The jobs began at times that the files do not say: set log_unix_epoch=1."
+        raise FioRefusal("starts-unknown", sentence)
+    jobs = []
+    for (series, job), start_ms in zip(logs, starts, strict=True):
+        result = job.directions.get(direction) if job else None
+        own = windows(series, *_total_of(result, quantity))
+        if start_ms is not None and None not in starts and series.times_ms[0] < UNIX_EPOCH_MS:
+            own = own.shifted(start_ms - min(start for start in starts if start is not None))
+        jobs.append(own)
+    return merge(jobs, step_ms) if jobs else None
+
+
+def _total_of(
+    result: DirectionResult | None, quantity: Quantity
+) -> tuple[float | None, float | None]:
+    if result is None:
+        return None, None
+    kib = None if result.io_bytes is None else result.io_bytes / 1024
+    return (result.total_ios if quantity == "iops" else kib), result.runtime_ms
 
 
 def mean_latency_ns(latency: LoggedSeries, ios: Windows) -> float | None:

@@ -10,10 +10,11 @@ from storage.fio import log_rows, terse, text_output, yabs
 from storage.fio.json_output import read_json
 from storage.fio.log_checks import checked_logs
 from storage.fio.results import FioRefusal, Imported, Remark
+from storage.fio.run_remarks import reported_errors
 from storage.fio.values import clean
 
-FILE_BYTES: Final = 64 * 1024**2
-ALL_BYTES: Final = 256 * 1024**2
+FILE_BYTES: Final = 32 * 1024**2
+ALL_BYTES: Final = 128 * 1024**2
 FILES: Final = 500
 
 _PACKED: Final = (
@@ -85,6 +86,8 @@ def _read_file(file: str, text: str) -> Imported:
         return yabs.read_text(file, text)
     if text_output.has_jobs(text):
         return text_output.read_text(file, text)
+    if errors := reported_errors(text):
+        raise FioRefusal("no-result", f"fio ended without a result. {errors}")
     raise FioRefusal("unknown-format", _guess(text))
 
 
@@ -96,7 +99,7 @@ def _guess(text: str) -> str:
     known: Iterable[tuple[str, str]] = (
         ("<html", "The file is a web page, not the output itself."),
         ("[global]", "The file is a job file of fio, not its output."),
-        ("fio: ", "fio ended without a result. Its first lines say why."),
+        ("fio: ", "fio ended without a result: its lines say why."),
     )
     for mark, sentence in known:
         if mark in text[:10_000]:

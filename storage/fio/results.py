@@ -120,6 +120,12 @@ class JobResult:
         """Whether its figures may stand beside those of other runs."""
         return not self.reasons
 
+    @property
+    def begins_later(self) -> bool:
+        """Whether it waits for others or for a time before it begins."""
+        waits = ("stonewall", "wait_for_previous", "startdelay", "start_delay")
+        return any(self.options.get(option, "0") != "0" for option in waits)
+
     def not_comparable(self, reason: Remark) -> JobResult:
         return replace(self, reasons=(*self.reasons, reason))
 
@@ -197,6 +203,20 @@ class Imported:
     histograms: tuple[LoggedHistogram, ...] = ()
     warnings: tuple[Remark, ...] = ()
     refusals: tuple[Remark, ...] = ()
+
+    @property
+    def one_run(self) -> list[JobResult]:
+        """The jobs, if they are of one output and one host."""
+        parts = [job for job in self.jobs if not job.is_sum_of_others]
+        runs = {(job.file, job.document, job.host) for job in parts}
+        return parts if len(runs) == 1 else []
+
+    def job_of(self, number: int | None) -> JobResult | None:
+        """The job that wrote the logs of a number: fio counts from 1, over one run alone."""
+        parts = self.one_run
+        if number is None or not 0 < number <= len(parts) or any(job.grouped for job in parts):
+            return None
+        return parts[number - 1]
 
     def __add__(self, other: Imported) -> Imported:
         return Imported(

@@ -21,7 +21,7 @@ from storage.fio.results import (
     JobResult,
     Remark,
 )
-from storage.fio.run_remarks import run_remarks
+from storage.fio.run_remarks import goes_on, interim, longest_ms, run_remarks
 from storage.fio.values import LARGEST, clean
 
 PERCENTILES: Final = 20
@@ -33,10 +33,10 @@ OLD_WIDTHS: Final = {13: 16, 17: 20}
 TRIMMED: Final = frozenset({2, 4, 5})
 AFTER: Final = 5 + 7 + 10 + 12
 """Fields of processor, depths and latencies behind the directions."""
-INTERIM_MS: Final = 500
 LINES: Final = 10_000
+LONGEST: Final = 20_000
 
-_LINE = re.compile(r"^[2-5];.*;.*$", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*[2-5];.*;.*$", re.MULTILINE)
 _PERCENTILE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)%=(\d{1,19})")
 _SHARE = re.compile(r"\d{1,20}(?:\.\d{1,9})?%")
 
@@ -53,7 +53,7 @@ def read_terse(file: str, text: str) -> Imported:
     lines = _LINE.findall(text)
     for number, line in enumerate(lines[:LINES]):
         try:
-            jobs.append(_job(file, line.rstrip().split(";"), number))
+            jobs.append(_job(file, line[:LONGEST].strip().split(";"), number))
         except (FioRefusal, ValueError, IndexError) as error:
             reason = error.sentence if isinstance(error, FioRefusal) else "It is cut or changed."
             sentence = f"Terse line {number + 1} cannot be read. {reason}"
@@ -177,27 +177,13 @@ def _latency(row: Sequence[str]) -> IoLatency | None:
 
 def _marked(file: str, jobs: list[JobResult]) -> list[JobResult]:
     """With what `--status-interval` wrote on the way marked as such."""
-    sentence = "A later line of the same run has the result."
     longest: dict[tuple[str, int | None], JobResult] = {}
     marked = []
     for job in reversed(jobs):
         later = longest.get((job.jobname, job.group))
-        if later is None or _runtime_ms(job) > _runtime_ms(later):
+        if later is None or longest_ms(job) > longest_ms(later):
             longest[job.jobname, job.group] = job
         elif goes_on(job, later):
-            job = job.not_comparable(Remark("interim", sentence, file))
+            job = job.not_comparable(interim(file))
         marked.append(job)
     return marked[::-1]
-
-
-def goes_on(job: JobResult, later: JobResult) -> bool:
-    """Whether a result is that of the same run at a later time."""
-    if _runtime_ms(later) - _runtime_ms(job) < INTERIM_MS:
-        return False
-    return sum(one.io_bytes or 0 for one in job.directions.values()) < sum(
-        one.io_bytes or 0 for one in later.directions.values()
-    )
-
-
-def _runtime_ms(job: JobResult) -> int:
-    return max((one.runtime_ms or 0 for one in job.directions.values()), default=0)

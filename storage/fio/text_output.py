@@ -19,8 +19,7 @@ from storage.fio.results import (
     JobResult,
     Remark,
 )
-from storage.fio.run_remarks import run_remarks
-from storage.fio.terse import goes_on
+from storage.fio.run_remarks import goes_on, interim, run_remarks
 from storage.fio.values import LARGEST, amount, amount_before_units, clean
 
 JOBS: Final = 10_000
@@ -38,17 +37,19 @@ _OLD = re.compile(
     r"iops=\s*(?P<iops>[\d.]+[kKMG]?)\s*, runt=\s*(?P<ms>\d{1,15})\s*msec"
 )
 _LATENCY = re.compile(
-    r"^\s+(?P<name>slat|clat|lat) \((?P<unit>[num]sec)\)\s*: min=\s*(?P<min>[\d.]+[kKMG]?), "
-    r"max=\s*(?P<max>[\d.]+[kKMG]?), avg=\s*(?P<mean>[\d.]+[kKMG]?)"
+    r"^\s+(?P<name>slat|clat|lat) \((?P<unit>[num]sec)\)\s*: min=\s*(?P<min>[\d.]+[kKMG]?)\s*, "
+    r"max=\s*(?P<max>[\d.]+[kKMG]?)\s*, avg=\s*(?P<mean>[\d.]+[kKMG]?)"
 )
-_HEADING = re.compile(r"^\s+(?P<name>[\w /.%()]+) percentiles \((?P<unit>[num]sec)\)\s*:")
+_HEADING = re.compile(r"^\s+(?P<name>[a-z][\w /.%()]*?) percentiles \((?P<unit>[num]sec)\)\s*:")
 _PERCENTILES = re.compile(r"(\d{1,3}\.\d{1,9})th=\[\s*(\d{1,19})\s*\]")
 _ISSUED = re.compile(
     r"^\s+issued (?:rwts?|r/w/d)?\s*: total=(?:r=)?(\d{1,19})[,/](?:w=)?(\d{1,19})"
     r"(?:[,/](?:d=)?(\d{1,19}))?"
 )
-_SECTION = re.compile(r"^\s{2}(?:fsync|sync|cpu|IO depths)\b")
-_VERSION = re.compile(r"^(fio-\d\S{0,60})\s*$")
+_SECTION = re.compile(r"^\s+(?:fsync|sync|cpu|IO depths)\b")
+_VERSION = re.compile(r"^\s*(fio[- ]\d\S{0,60})\s*$")
+_STATUS = re.compile(r".*\[eta [^\]\n]*\]")
+"""A line of progress that the next line was printed over."""
 _NANOSECONDS: Final = {"nsec": 1, "usec": 10**3, "msec": 10**6}
 _SUFFIX: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
@@ -104,7 +105,8 @@ def read_text(file: str, text: str) -> Imported:
 
 def _started(match: re.Match[str], version: str | None, document: int) -> _Block:
     group, jobs, error, pid = (int(match[key]) for key in ("group", "jobs", "error", "pid"))
-    return _Block(clean(match["name"]), group, jobs, error, pid, version, document)
+    name = _STATUS.sub("", match["name"]).lstrip()
+    return _Block(clean(name), group, jobs, error, pid, version, document)
 
 
 def _read_line(block: _Block, line: str) -> None:
@@ -191,6 +193,9 @@ def _job(file: str, block: _Block, place: int) -> JobResult:
         error=block.error,
         grouped=block.jobs > 1,
     )
+    if block.name == "All clients":
+        reason = Remark("sum-of-others", "It is the sum of the other entries.", file)
+        job = replace(job.not_comparable(reason), is_sum_of_others=True)
     if block.error:
         sentence = (
             f"The run failed with error {block.error}: its figures are shown, never compared."
@@ -201,10 +206,9 @@ def _job(file: str, block: _Block, place: int) -> JobResult:
 
 def _marked(file: str, jobs: list[tuple[JobResult, int]]) -> list[JobResult]:
     """With what `--status-interval` printed on the way marked as such: the process is the same."""
-    sentence = "A later output of the same run has the result."
     last = {(job.jobname, job.group, job.document, pid): job for job, pid in jobs}
     return [
-        job.not_comparable(Remark("interim", sentence, file))
+        job.not_comparable(interim(file))
         if goes_on(job, last[job.jobname, job.group, job.document, pid])
         else job
         for job, pid in jobs

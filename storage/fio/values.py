@@ -19,7 +19,7 @@ _DECIMAL: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 
 _SECONDS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6}
 _AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s*([kmgtp]?)(i?)(b?)", re.IGNORECASE)
 _TIME = re.compile(r"(\d{1,15})(d|h|ms|m|us|s)?", re.IGNORECASE)
-_VERSION = re.compile(r"fio-v?(\d{1,3})\.(\d{1,3})")
+_VERSION = re.compile(r"(?:fio[- ]v?)?(\d{1,3})\.(\d{1,3})")
 
 
 def number(row: Mapping[str, Any], key: str) -> float | None:
@@ -53,6 +53,8 @@ def integer(text: str) -> int | float:
 
 def clean(text: object, length: int = NAME_LENGTH) -> str:
     """A name of another machine, without what no page and no database can hold."""
+    if not isinstance(text, str | int | float):
+        return ""
     return "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}"
         for letter in str(text)[:length]
@@ -61,7 +63,7 @@ def clean(text: object, length: int = NAME_LENGTH) -> str:
 
 def version_of(text: str | None) -> tuple[int, int] | None:
     """The numbers of "fio-3.36-17-gabcdef"."""
-    match = _VERSION.search(text or "")
+    match = _VERSION.match(text or "")
     return (int(match[1]), int(match[2])) if match else None
 
 
@@ -81,9 +83,9 @@ def amount(text: str) -> float | None:
 
 
 def amount_before_units(text: str) -> float | None:
-    """The same before fio wrote "Ki": KB, MB and GB were powers of 1024."""
+    """The same before fio wrote "Ki": KB, MB and GB were powers of 1024, and TB was called PB."""
     match = _AMOUNT.fullmatch(text.strip())
-    return float(match[1]) * _BINARY[match[2].lower()] if match else None
+    return float(match[1]) * _BINARY[match[2].lower().replace("p", "t")] if match else None
 
 
 def options_of(*tables: object) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from storage.fio.results import Direction, DirectionResult, FioRefusal, Imported, JobResult, Remark
@@ -19,9 +20,11 @@ PRECISE_IOPS: Final = 200
 TESTS: Final = 50
 
 _BANNER = "Yet-Another-Bench-Script"
-_DISK = "fio Disk Speed Tests"
-_VERSION = re.compile(r"\bv(20\d\d-\d\d-\d\d)\b")
-_CELL = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]B)/s\s*\(\s*(\d+(?:\.\d+)?)\s*([kKmM]?)\s*\)")
+_HEADER = re.compile(r"^[ \t|]*Block Size[ \t]*\|.*\(IOPS\)", re.MULTILINE)
+_VERSION = re.compile(r"^\W*v(20\d\d-\d\d-\d\d)\b")
+_CELL = re.compile(
+    r"(\d{1,9}(?:\.\d{1,9})?)\s*([KMG]B)/s\s*\(\s*(\d{1,9}(?:\.\d{1,9})?)\s*([kKmM]?)\s*\)"
+)
 _SPEED: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SUFFIX: Final = {"": 1, "k": 10**3, "m": 10**6}
 _PLACES: Final[dict[Direction, str]] = {"read": "_r", "write": "_w"}
@@ -29,10 +32,21 @@ Cells = dict[str, dict[Direction, tuple[float, float, float]]]
 """By block size and direction: the printed speed, the rate, and the step it was cut to."""
 
 
+@dataclass(slots=True)
+class _Report:
+    """A table of speeds, and the version of YABS that printed it."""
+
+    version: str | None = None
+    cells: Cells = field(default_factory=dict)
+
+
 def is_report(document: dict[str, Any]) -> bool:
     """Whether a JSON document is a report of YABS."""
     tests = document.get("fio")
-    return isinstance(tests, list) and ("version" in document or "geekbench" in document)
+    if not isinstance(tests, list):
+        return False
+    known = ("version" in document, "geekbench" in document, "iperf" in document)
+    return any(known) or any(isinstance(test, dict) and "speed_r" in test for test in tests)
 
 
 def read_report(file: str, document: dict[str, Any], index: int) -> Imported:
@@ -122,39 +136,43 @@ def _mixed(file: str, jobs: Iterable[JobResult]) -> tuple[Remark, ...]:
 
 
 def is_text(text: str) -> bool:
-    """Whether a text is what YABS shows on a terminal."""
-    return _BANNER in text or _DISK in text
+    """Whether a text has what YABS shows on a terminal, or its table alone."""
+    return _BANNER in text or _HEADER.search(text) is not None
 
 
 def read_text(file: str, text: str) -> Imported:
-    """The tests of each report in a text."""
-    parts = [part for part in re.split(f"(?={_BANNER})", text) if is_text(part)]
+    """The tests of each report in a text. A block size that comes again begins a new one."""
+    reports: list[_Report] = []
+    sizes: list[str] = []
+    for line in text.splitlines():
+        columns = [column.strip() for column in line.strip().strip("|").split("|")]
+        label = columns[0].lower()
+        if _BANNER in line or (label == "block size" and not reports):
+            reports.append(_Report())
+        if reports and (version := _VERSION.search(line)) and not reports[-1].cells:
+            reports[-1].version = version[1]
+        if label == "block size":
+            sizes = [column.split("(")[0].strip() for column in columns[1:]]
+            if any(size in reports[-1].cells for size in sizes):
+                reports.append(_Report())
+        for direction in (name for name in _PLACES if name == label and reports):
+            for size, column in zip(sizes, columns[1:], strict=False):
+                if match := _CELL.fullmatch(column):
+                    reports[-1].cells.setdefault(size, {})[direction] = _cell(match)
     result = Imported()
-    for report, part in enumerate(parts):
-        jobs = _text_jobs(file, part, report)
+    for place, report in enumerate(reports):
+        jobs = _text_jobs(file, report, place)
         if not jobs:
-            sentence = f"Report {report + 1} of YABS has no test by fio."
+            sentence = f"Report {place + 1} of YABS has no test by fio."
             result += Imported(refusals=(Remark("yabs-without-fio", sentence, file),))
         result += Imported(tuple(jobs))
     return result + Imported(warnings=_mixed(file, result.jobs))
 
 
-def _text_jobs(file: str, text: str, report: int) -> list[JobResult]:
-    version = _VERSION.search(text)
-    cells: Cells = {}
-    sizes: list[str] = []
-    for line in text.splitlines():
-        columns = [column.strip() for column in line.split("|")]
-        label = columns[0].lower()
-        if label == "block size":
-            sizes = [column.split("(")[0].strip() for column in columns[1:]]
-        for direction in (name for name in _PLACES if name == label):
-            for size, column in zip(sizes, columns[1:], strict=False):
-                if match := _CELL.fullmatch(column):
-                    cells.setdefault(size, {})[direction] = _cell(match)
-    unit = _text_unit(cells, version[1] if version else None)
+def _text_jobs(file: str, report: _Report, document: int) -> list[JobResult]:
+    unit = _text_unit(report.cells, report.version)
     jobs = []
-    for place, (name, tests) in enumerate(cells.items()):
+    for place, (name, tests) in enumerate(report.cells.items()):
         size_bytes = amount_before_units(name)
         if size_bytes is None:
             continue
@@ -168,10 +186,10 @@ def _text_jobs(file: str, text: str, report: int) -> list[JobResult]:
                 source="yabs-text",
                 jobname=clean(name),
                 directions=directions,
-                document=report,
+                document=document,
                 index=place,
                 block_size_bytes=int(size_bytes),
-                options={"yabs": version[0]} if version else {},
+                options={"yabs": f"v{report.version}"} if report.version else {},
             )
         )
     return jobs

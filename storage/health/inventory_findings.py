@@ -103,7 +103,7 @@ UNREAD_PARTS: Final = {
     "csets": "a bcache cache set",
     "orphans": "the leftover device",
     "backings": "a bcache device",
-    "benchmarks": "the result of a benchmark's run",
+    "benchmarks": "a result of a benchmark",
 }
 UNKNOWN_RAID: Final = (
     "lv_raid_unknown",

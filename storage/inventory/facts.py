@@ -25,7 +25,14 @@ from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
 from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
-from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside, scratch_key
+from storage.inventory.volume_parts import DataStanding, Segment, Work, WriteCache
+from storage.naming import (
+    KEY_PATTERN,
+    MANAGED_TAG,
+    PVMOVE_PREFIX,
+    is_made_beside,
+    scratch_key,
+)
 
 # LVM writes its uuids as 32 letters in 7 groups.
 Uuid = Annotated[str, Meta(min_length=1, max_length=38)]
@@ -214,25 +221,6 @@ class VolumeGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    type: str
-    start_bytes: Count
-    size_bytes: Count
-    pvs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DataStanding:
-    """What the disks below a volume mean for its data, through all of LVM's hidden layers. `lost`:
-    some of it cannot be read. `degraded`: all of it can, and a copy is missing or old. `redundant`:
-    it is laid out so that any one disk may die, by LVM's own RAID or by arrays."""
-
-    lost: bool
-    degraded: bool
-    redundant: bool
-
-
-@dataclass(frozen=True, slots=True)
 class DmCache:
     """A dm-cache (lvmcache) on a logical volume, from `dmsetup status` and `lvs`. `policy` is the
     kernel's, `lvm_policy` the one that LVM has stored: "" where an older agent does not say.
@@ -289,30 +277,6 @@ class VolumeUser:
 
     def __str__(self) -> str:
         return f"{self.name} · {self.disk}" if self.disk else self.name
-
-
-@dataclass(frozen=True, slots=True)
-class WriteCache:
-    """A dm-writecache in front of a volume, made by hand. Unless `dirty_known`, 0 `dirty_bytes` do
-    not mean that all is on the slow disk."""
-
-    name: str
-    size_bytes: Count
-    dirty_bytes: Count
-    dirty_known: bool
-    pvs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What LVM is doing to a volume: a `pvmove` away from the physical volume `source`, the
-    `merge` of a snapshot, a `convert`, the `sync` of a mirror. `percent` is None where nobody can
-    tell; `ours` is a move that Tiercel began, of this volume alone."""
-
-    kind: Literal["pvmove", "merge", "convert", "sync"]
-    source: str
-    percent: Count | None
-    ours: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,10 +411,10 @@ class KernelIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class BenchmarkResult:
+class KeptBenchmark:
     """A run of a benchmark that is over, and whose result the host keeps."""
 
-    key: Annotated[str, Meta(pattern="^[a-z2-7]{8,26}$")]
+    key: Annotated[str, Meta(pattern=f"^{KEY_PATTERN.pattern}$")]
     outcome: Literal["finished", "stopped", "failed"]
 
 
@@ -475,8 +439,8 @@ class HostFacts:
     lvm_version: str = ""
     kernel: KernelIdentity = KernelIdentity()
     boot_id: str = ""
+    benchmarks: tuple[KeptBenchmark, ...] = ()
     unread: tuple[Unread, ...] = ()
-    benchmarks: tuple[BenchmarkResult, ...] = ()
     scratch: tuple[LogicalVolume, ...] = ()
 
     def __post_init__(self) -> None:
@@ -523,6 +487,11 @@ class HostFacts:
         lv = next((knames[member] for member in members if member in knames), None)
         return "" if lv is None else f"{lv.vg_name}/{lv.name}"
 
+    def benchmark(self, key: str) -> KeptBenchmark | None:
+        """The run that ended on this host under the key; None where it has not, or its result was
+        forgotten."""
+        return next((each for each in self.benchmarks if each.key == key), None)
+
     def vg(self, uuid: str) -> VolumeGroup | None:
         return next((vg for vg in self.vgs if vg.uuid == uuid), None)
 
@@ -534,10 +503,6 @@ class HostFacts:
 
     def cset(self, uuid: str) -> CacheSet | None:
         return self._csets.get(uuid)
-
-    def benchmark(self, key: str) -> BenchmarkResult | None:
-        """The result of a run; None while there is none."""
-        return next((each for each in self.benchmarks if each.key == key), None)
 
     def scratch_of(self, key: str) -> tuple[LogicalVolume, ...]:
         """The scratch volumes of a run, without their parts."""
@@ -571,7 +536,7 @@ PARTS: Final[Mapping[str, type]] = {
     "csets": CacheSet,
     "orphans": Orphan,
     "backings": BareBacking,
-    "benchmarks": BenchmarkResult,
+    "benchmarks": KeptBenchmark,
 }
 ADDED_LATER: Final = frozenset({"orphans", "backings", "benchmarks"})
 """Lists of which an older agent says nothing."""
@@ -610,6 +575,9 @@ def without_scratch(facts: HostFacts) -> HostFacts:
     if not made:
         return replace(facts, scratch=()) if facts.scratch else facts
     uuids = {lv.uuid for lv in made}.union(*(lv.parts for lv in made))
+    # The parts of a cache pool before it is in front of a volume.
+    beside = tuple(f"{lv.name}_" for lv in made)
+    uuids |= {lv.uuid for lv in facts.lvs if not lv.is_public and lv.name.startswith(beside)}
     return replace(
         facts,
         lvs=tuple(lv for lv in facts.lvs if lv.uuid not in uuids),

@@ -345,8 +345,8 @@ class Host(models.Model):
 
     @property
     def _benchmarks(self) -> Mapping[str, Any]:
-        said = self.hello.get("benchmarks")
-        return said if isinstance(said, dict) else {}
+        benchmarks = self.hello.get("benchmarks")
+        return benchmarks if isinstance(benchmarks, dict) else {}
 
     @property
     def undo_hours(self) -> int:

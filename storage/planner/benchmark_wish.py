@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
-from storage.byte_sizes import KIB, MIB
+from storage.agent.commands.command import DATA_OFFSET_SECTORS
+from storage.byte_sizes import MIB, SECTOR_BYTES
 from storage.formatting import size
 from storage.inventory.facts import HostFacts, PhysicalVolume, VolumeGroup
 from storage.naming import KEY_PATTERN
@@ -21,6 +22,7 @@ from storage.planner.wish import DEFAULT_CHUNK_KIB, BadWish
 RUN: Final = "bench.run"
 SSD, HDD, LVMCACHE, BCACHE = "ssd", "hdd", "lvmcache", "bcache"
 JUNK: Final = "junk"
+BCACHE_DATA_BYTES: Final = DATA_OFFSET_SECTORS * SECTOR_BYTES
 JUNK_FACTOR: Final = 5 / 4
 """A region of so many times the cache fills it with junk; it lies behind the data."""
 ARGS: Final = {
@@ -96,18 +98,24 @@ def scratch_space(vg: VolumeGroup, args: dict[str, Any]) -> ScratchSpace:
     """With what LVM and bcache keep about it."""
     extent, target = vg.extent_bytes, args["target"]
     cache_bytes, chunk_kib = args.get("cache_bytes", 0), args.get("chunk_kib", DEFAULT_CHUNK_KIB)
-    data_bytes = args["data_bytes"]
-    if args.get("state") == JUNK:
-        data_bytes += round_up(int(cache_bytes * JUNK_FACTOR), MIB)
-    if target == BCACHE:
-        # Its superblock.
-        data_bytes += 8 * KIB
-    data = round_up(data_bytes, extent)
+    data = round_up(_volume_bytes(args), extent)
     if target == SSD:
         return ScratchSpace(0, data)
     if target == LVMCACHE:
         return ScratchSpace(data, pool_bytes(cache_bytes, chunk_kib, extent, 0))
     return ScratchSpace(data, round_up(cache_bytes, extent))
+
+
+def quota_bytes(args: dict[str, Any]) -> int:
+    """What counts of a run for the quota that root allows."""
+    return _volume_bytes(args) + int(args.get("cache_bytes", 0))
+
+
+def _volume_bytes(args: dict[str, Any]) -> int:
+    """Of the volume for the data, with the region of junk behind them and bcache's superblock."""
+    junk = args.get("cache_bytes", 0) * JUNK_FACTOR if args.get("state") == JUNK else 0
+    superblock = BCACHE_DATA_BYTES if args["target"] == BCACHE else 0
+    return int(args["data_bytes"]) + round_up(int(junk), MIB) + superblock
 
 
 def run_benchmark(facts: HostFacts, wanted: BenchmarkWish) -> tuple[PlannedStep, ...]:

@@ -8,7 +8,8 @@ import dataclasses
 from storage.agent.facts.lvm_activity import sentence
 from storage.agent.verbs.registry import verbs_with
 from storage.agent.verbs.verb import Trait
-from storage.inventory.facts import LogicalVolume, Work
+from storage.inventory.facts import LogicalVolume
+from storage.inventory.volume_parts import Work
 from storage.naming import MOVING_TAG, PVMOVE_PREFIX
 from storage.planner.draft import Draft, Refused
 

@@ -27,7 +27,8 @@ AGENT = "/usr/lib/tiercel/agent.pyz"
 RESET = """
 set -u
 umount /var/lib/tiercel/ops 2>/dev/null
-rm -rf /var/lib/tiercel/ops/* /var/lib/tiercel/fences /var/lib/tiercel/owner.json
+rm -rf /var/lib/tiercel/ops/* /var/lib/tiercel/benchmarks /var/lib/tiercel/fences \\
+    /var/lib/tiercel/owner.json
 printf '%s' '{"vgs": ["vg0"], "fast_pvs": [], "slow_pvs": []}' > /etc/tiercel/agent.json
 [ "$(vgs --noheadings -o lv_count vg0 | tr -d ' ')" = 0 ] && exit 0
 systemctl stop 'guest-*' 'load-*' 'check-*' contract-lock 2>/dev/null

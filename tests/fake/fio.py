@@ -118,14 +118,17 @@ def _loading(machine: Machine, job: Job) -> Iterator[None]:
 def _run(machine: Machine, job: Job) -> Steps:
     runtime = float(job.options["runtime"])
     step = max(STEP_SECONDS, runtime / MOST_STEPS)
-    passed, before = 0.0, _ios(job)
+    begun_ns, before, promoted = machine.clock_ns(), _ios(job), _promotions(machine, job)
+    passed = 0.0
     try:
         with _loading(machine, job):
             while passed < runtime:
                 yield min(step, runtime - passed)
-                passed += step
+                # Also while it was made to stand still.
+                passed = (machine.clock_ns() - begun_ns) / 1e9
                 if job.options["name"] == "junk":
                     _fill(machine, job.lv)
+                promoted = _write_to_ssd(machine, job, promoted)
                 now = _ios(job)
                 ms = int(min(passed, runtime) * 1000) + len(job.rows) % 3
                 job.rows.append((ms, now[0] - before[0], now[1] - before[1]))
@@ -140,6 +143,26 @@ def _run(machine: Machine, job: Job) -> Steps:
 
 def _ios(job: Job) -> tuple[float, float]:
     return job.counters.reads, job.counters.writes
+
+
+def _promotions(machine: Machine, job: Job) -> float:
+    """Bytes that a cache has taken in since it was made."""
+    cache, backing = job.lv.cache, machine.backing(job.lv)
+    if cache is not None:
+        return cache.promotions * cache.pool.chunk_bytes
+    return backing.misses * int(job.options["bs"]) if backing is not None else 0.0
+
+
+def _write_to_ssd(machine: Machine, job: Job, before: float) -> float:
+    """What the cache has taken in since then is written to its SSD."""
+    now, cache, backing = _promotions(machine, job), job.lv.cache, machine.backing(job.lv)
+    lv = cache.pool.data if cache is not None else None
+    if backing is not None and backing.cset is not None:
+        lv = backing.cset.lv
+    if lv is not None and now > before:
+        for counters in (lv.counters, lv.runs[0].pv.device.counters):
+            counters.write((now - before) / 65536, (now - before) / SECTOR, HIT_MS)
+    return now
 
 
 def _fill(machine: Machine, lv: Lv) -> None:

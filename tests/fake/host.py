@@ -112,6 +112,7 @@ class FakeHost(Journal):
         super().__init__()
         self.machine = shape.machine(seed, **variation)
         self.clock = Clock(real=real_time, haste=haste)
+        self.machine.clock_ns = self.clock.boottime_ns
         self.root = Hands(self)
         self.gaps: list[str] = []
         self.executed: list[tuple[str, ...]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,6 +74,7 @@ class Machine:
     archive_kib: int = 40
     has_systemd: bool = True
     has_bus: bool = True
+    clock_ns: Callable[[], int] = lambda: 0
     generation: int = 0
     drawn: int = 0
 

@@ -80,6 +80,11 @@ class FaultHost(FakeHost):
         """The next reply to `verb` leaves the host as `spoil` makes it."""
         self._spoils.append((verb, spoil))
 
+    def lose_power(self) -> None:
+        """Nothing is done any more that systemd does after a unit that was killed."""
+        self._cleaned.clear()
+        self._put_back.clear()
+
     def lie_next(self, program: str) -> None:
         """The next run of `program` says that all went well, and does nothing."""
         self._lies.append(program)

@@ -47,6 +47,9 @@ NAMED = (
     "add lvmcache: agent kill at exec.after #1",
     "add lvmcache: another panel sends steps with higher turns all the while",
     "add lvmcache: root gives the host to another panel before the job begins",
+    "benchmark of lvmcache: worker killed while fio runs",
+    "benchmark of bcache: agent killed while fio runs",
+    "benchmark of lvmcache: host loses its power while fio runs",
     "retire: the clock of the host is a day behind, and is set right a moment later",
 )
 

@@ -7,24 +7,25 @@ from typing import Any
 from ..calls.refusals import Refusal
 from ..kernel import bcache_sysfs, dm
 from ..kernel.local_host import LocalHost
-from . import legs, scratch
+from . import cache_legs, scratch
 from .profiles import BCACHE, JUNK, LVMCACHE, NEW
 from .scratch import Args
 
 # Of a cache full of junk. bcache keeps some of its buckets free, and has its metadata in others.
 JUNK_PERCENT = {LVMCACHE: 95, BCACHE: 90}
-# bcache writes its own metadata into a new set.
-NEW_PERCENT = {LVMCACHE: 0, BCACHE: 5}
+# bcache writes its own metadata into a new set. udev looks what is on a volume that has just got a
+# cache, and smq takes what it reads into an empty one: 21 chunks on Debian 12.
+NEW_PERCENT, NEW_CHUNKS = 5, 64
 
 
-def fill(host: LocalHost, args: Args) -> dict[str, Any]:
+def cache_fill(host: LocalHost, args: Args) -> dict[str, Any]:
     """How full the cache is, in percent and in its own units; {} where the run has no cache. Raises
     Refusal(degraded) where the kernel does not tell."""
     if args["target"] == LVMCACHE:
-        status = legs.dm_cache(host, args)
+        status = cache_legs.dm_cache(host, args)
         if status is None or not status.total:
             raise _unknown()
-        counts = legs.dm_cache_counts(status)
+        counts = cache_legs.dm_cache_counts(status)
         return {
             "used_percent": 100 * status.used // status.total,
             "used_chunks": status.used,
@@ -60,18 +61,24 @@ def _of_bcache(host: LocalHost, args: Args) -> dict[str, Any]:
     }
 
 
-def is_full(state: dict[str, Any], args: Args) -> bool:
+def is_full_of_junk(state: dict[str, Any], args: Args) -> bool:
     return bool(state["used_percent"] >= JUNK_PERCENT[args["target"]])
 
 
-def demand(state: dict[str, Any], args: Args) -> None:
+def _is_new(state: dict[str, Any]) -> bool:
+    if "used_chunks" in state:
+        return bool(state["used_chunks"] <= NEW_CHUNKS)
+    return bool(state["used_percent"] <= NEW_PERCENT)
+
+
+def demand_state(state: dict[str, Any], args: Args) -> None:
     """Raises Refusal(cmd_failed) unless the cache is as the run wants it."""
     if not state:
         return
     wanted, used = args["state"], state["used_percent"]
-    if wanted == NEW and used > NEW_PERCENT[args["target"]]:
+    if wanted == NEW and not _is_new(state):
         raise _differs(f"The new cache is not empty: {used} % of it is used")
-    if wanted == JUNK and not is_full(state, args):
+    if wanted == JUNK and not is_full_of_junk(state, args):
         raise _differs(f"The cache could not be filled with junk: {used} % of it is used")
     if args["target"] in JUNK_PERCENT and state["mode"] != args["mode"]:
         raise _differs(f"The cache is in the mode {state['mode']}, not {args['mode']}")

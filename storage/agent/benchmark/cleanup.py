@@ -16,9 +16,11 @@ from ..facts.inventory import storage
 from ..kernel import bcache_sysfs
 from ..kernel.local_host import LocalHost, LockBusy, MissingTool, TimedOut
 from ..state.policy import load_policy
-from . import results, scratch
+from . import kept_results, scratch
 
 VG_SECONDS = 120.0
+# What a run measured is not to be lost because others are at work in the VG.
+PATIENT_SECONDS = 3600.0
 LOCK_SECONDS = 30.0
 # The kernel lets go of a bcache's devices behind the write that stops it.
 RELEASE_SECONDS = 30.0
@@ -31,21 +33,21 @@ def leftovers(facts: Facts) -> list[Facts]:
     """Scratch volumes in the groups that root allows or once allowed, data before caches: LVM
     removes a cache with its volume."""
     named = set(facts["named"])
-    found = [
+    scratch_lvs = [
         lv
         for lv in facts["lvs"]
         if lv["vg_uuid"] in named and scratch.key_of(lv) is not None and scratch.is_visible(lv)
     ]
-    return sorted(found, key=lambda lv: lv["name"].endswith("-cache"))
+    return sorted(scratch_lvs, key=lambda lv: lv["name"].endswith("-cache"))
 
 
 def clean_up(host: LocalHost, wait_seconds: float = LOCK_SECONDS) -> tuple[list[str], list[str]]:
     """Of every run that is not at work: (what was done, what failed), one sentence each. A run at
     work is left alone."""
     try:
-        with host.lock(results.LOCK, wait_seconds):
+        with host.lock(kept_results.LOCK, wait_seconds):
             done, failed = remove_scratch(host)
-            killed = results.finish_killed(host)
+            killed = kept_results.finish_killed(host)
     except LockBusy:
         return [], []
     except (Refusal, OSError) as problem:
@@ -53,13 +55,15 @@ def clean_up(host: LocalHost, wait_seconds: float = LOCK_SECONDS) -> tuple[list[
     return [*done, *(f"the benchmark run {key} was stopped" for key in killed)], failed
 
 
-def remove_scratch(host: LocalHost) -> tuple[list[str], list[str]]:
+def remove_scratch(
+    host: LocalHost, wait_seconds: float = VG_SECONDS
+) -> tuple[list[str], list[str]]:
     """Every scratch volume; the caller holds LOCK, and no group. Raises Refusal."""
     done: list[str] = []
     failed: list[str] = []
     for vg in sorted({lv["vg_name"] for lv in leftovers(_facts(host))}):
         try:
-            with host.lock(vg, VG_SECONDS):
+            with host.lock(vg, wait_seconds):
                 _remove_all_of(host, vg, done)
         except LockBusy:
             failed.append(f"{vg}: another operation holds the VG. Run this again later.")

@@ -12,7 +12,7 @@ from .scratch import Args
 
 LAYOUT_BLOCK = 1 << 20
 # So many rows a log, of each job: the logs of a day are not longer than those of two hours.
-ROWS, HISTOGRAM_ROWS = 14_400, 4_800
+ROWS, HISTOGRAM_ROWS = 14_400, 3_600
 LEAST_MS, LEAST_HISTOGRAM_MS = 500, 1000
 PERCENTILES = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"
 # No job needs longer to fill a cache that it will ever fill.
@@ -54,7 +54,7 @@ def _of_every(name: str, args: Args) -> list[Option]:
     ]
 
 
-def layout(args: Args) -> tuple[str, ...]:
+def layout_argv(args: Args) -> tuple[str, ...]:
     """Writes all data once, before a cache is there."""
     size = args["data_bytes"] + scratch.junk_bytes(args)
     return _words(
@@ -63,12 +63,13 @@ def layout(args: Args) -> tuple[str, ...]:
             ("rw", "write"),
             ("bs", str(LAYOUT_BLOCK)),
             ("iodepth", "4"),
+            ("output-format", "terse"),
             ("size", str(size)),
         ]
     )
 
 
-def junk(args: Args) -> tuple[str, ...]:
+def junk_argv(args: Args) -> tuple[str, ...]:
     """Reads at random behind the data, until the cache is full: it is stopped then. Each read
     takes one chunk, or what bcache would not let pass."""
     block = min(args.get("chunk_kib", 64) << 10, 65536)
@@ -100,7 +101,7 @@ def _profile(args: Args) -> list[Option]:
     ]
 
 
-def warm(args: Args) -> tuple[str, ...]:
+def warm_argv(args: Args) -> tuple[str, ...]:
     """The same as is measured: with another seed other blocks would be hot."""
     seconds = ("runtime", str(args.get("warm_seconds", 0)))
     return _words([*_of_every("warm", args), *_profile(args), seconds])
@@ -108,15 +109,15 @@ def warm(args: Args) -> tuple[str, ...]:
 
 def log_ms(args: Args) -> int:
     """Between two rows of the log of IOPS, and of our own."""
-    return max(LEAST_MS, -(-args["seconds"] * 1000 // ROWS))
+    return max(LEAST_MS, -(-int(args["seconds"]) * 1000 // ROWS))
 
 
 def histogram_ms(args: Args) -> int:
-    rows = HISTOGRAM_ROWS // args["jobs"]
-    return max(LEAST_HISTOGRAM_MS, -(-args["seconds"] // rows) * 1000)
+    rows = HISTOGRAM_ROWS // int(args["jobs"])
+    return max(LEAST_HISTOGRAM_MS, -(-int(args["seconds"]) // rows) * 1000)
 
 
-def measure(args: Args, folder: str) -> tuple[str, ...]:
+def measure_argv(args: Args, folder: str) -> tuple[str, ...]:
     here = PurePosixPath(folder)
     return _words(
         [

@@ -21,7 +21,7 @@ Option = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Profile:
+class FioProfile:
     """`title` is for people. `options` are fio's, beside those that every run has."""
 
     name: str
@@ -29,15 +29,15 @@ class Profile:
     options: tuple[Option, ...]
 
 
-PROFILES: Mapping[str, Profile] = {
+PROFILES: Mapping[str, FioProfile] = {
     profile.name: profile
     for profile in (
-        Profile(
+        FioProfile(
             "zipf_read",
             "Random reads, zipf 1.2",
             (("rw", "randread"), ("random_distribution", "zipf:1.2"), ("norandommap", "1")),
         ),
-        Profile(
+        FioProfile(
             "mixed",
             "Random reads and writes 70/30, zipf 1.2",
             (
@@ -47,14 +47,14 @@ PROFILES: Mapping[str, Profile] = {
                 ("norandommap", "1"),
             ),
         ),
-        Profile("sequential_read", "Sequential reads", (("rw", "read"),)),
-        Profile("sequential_write", "Sequential writes", (("rw", "write"),)),
-        Profile(
+        FioProfile("sequential_read", "Sequential reads", (("rw", "read"),)),
+        FioProfile("sequential_write", "Sequential writes", (("rw", "write"),)),
+        FioProfile(
             "sync_write",
             "Random writes, each followed by fdatasync, as a database's log",
             (("rw", "randwrite"), ("fdatasync", "1"), ("norandommap", "1")),
         ),
-        Profile(OWN, "A fio job of one's own", ()),
+        FioProfile(OWN, "A fio job of one's own", ()),
     )
 }
 

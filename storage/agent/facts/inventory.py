@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..benchmark import results
+from ..benchmark import kept_results
 from ..calls.names import lvm_uuid, printable
 from ..commands.command import OURS
 from ..guests import guest_configs, users
@@ -91,7 +91,7 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
         "version": dm.text(host, "/proc/sys/kernel/version"),
         "signature": dm.text(host, "/proc/version_signature"),
     }
-    facts["benchmarks"] = results.ended(host)
+    facts["benchmarks"] = kept_results.ended_runs(host)
     observed = heat_files.observed_now(host, policy)
     marks, maps = hot_map_files.marks(host), hot_map_files.map_heads(host)
     by_device = {}

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..benchmark import cleanup, results
+from ..benchmark import cleanup, kept_results
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import provenance
@@ -75,7 +75,7 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
                 done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
             else:
                 failed.append(f"{policy.PATH} cannot be used: udev's rules stay as they are.")
-        if cleanup.leftovers(facts) or results.has_unfinished(host):
+        if cleanup.leftovers(facts) or kept_results.has_unfinished(host):
             removed, left = cleanup.clean_up(host, 0.0)
             done, failed = [*done, *removed], [*failed, *left]
         is_moving = any(lv["work"] is not None and lv["work"]["ours"] for lv in facts["lvs"])

@@ -37,9 +37,9 @@ from ..verbs.registry import VERBS
 from ..verbs.verb import Trait
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
-from .benchmark_run import BenchmarkRun, demand_scratch
 from .boot import note_for_boot, remember
 from .cache_filler import CacheFiller, top_kname
+from .fio_run import FioRun, demand_scratch
 from .ops import JournalEntry, Record, aborted, interrupted
 from .pacer import Pacer, throttling
 from .waits import WAITS, WorkProgress, demand_flushed
@@ -337,8 +337,8 @@ class Execution:
             return f"Its reads cannot be counted: {problem} The cache starts empty."
         return "Reads of other volumes are being counted: the cache starts empty."
 
-    def _new_benchmark(self) -> BenchmarkRun:
-        return BenchmarkRun(
+    def _new_benchmark(self) -> FioRun:
+        return FioRun(
             self._host,
             self._op,
             self._call.args,
@@ -394,7 +394,7 @@ class Execution:
         try:
             words = extents.filled(stamped(command, self._host.wall_ns()), self._given)
             if self._benchmark is not None:
-                words = self._benchmark.words(words)
+                words = tuple(self._benchmark.words(words))
             if vacated_extents.asks(words):
                 words = self._of_host(command)
             # What takes long is watched. Anything else is let end: no further command follows.

@@ -1,5 +1,7 @@
 """Keeps a benchmark from hurting the other volumes on its disks: their p95 is measured before any
-load, and where it rises above what root allows, fio stands still until it has fallen again."""
+load, and where it rises above what root allows, fio stands still until it has fallen again. Those
+that begin later are measured in a pause of their own.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class NeighbourGuard:
         self._host = host
         self._look = look
         self._allowed = allowed_percent
-        self._baseline_ns = baseline_ns
+        self._baseline_ns = dict(baseline_ns)
         self._begun_ns = self._looked_ns = self._window_ns = host.boottime_ns()
         self._flow: dict[str, list[float]] = {}
         self._paused_ns: int | None = None
@@ -71,11 +73,10 @@ class NeighbourGuard:
             old = self._flow.get(name, [0.0] * CLASSES)
             self._flow[name] = [a + b for a, b in zip(old, more)]
         known = p95s(self._flow)
-        is_over = any(
-            known[name] > base * (1 + self._allowed() / 100)
-            for name, base in self._baseline_ns.items()
-            if name in known
-        )
+        if self._paused_ns is not None:
+            self._baseline_ns = {**known, **self._baseline_ns}
+        most = 1 + self._allowed() / 100
+        is_over = any(p95 > most * self._baseline_ns.get(name, 0.0) for name, p95 in known.items())
         is_known = all(name in known for name in self._baseline_ns)
         waited_seconds = (self._looked_ns - self._window_ns) / 1e9
         if not is_over and not is_known and waited_seconds < WINDOW_SECONDS:

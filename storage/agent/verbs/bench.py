@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..benchmark import fio_jobs, profiles, results, scratch
+from ..benchmark import fio_jobs, kept_results, profiles, scratch
 from ..benchmark.cleanup import leftovers
 from ..benchmark.profiles import BCACHE, CACHED, LVMCACHE, OWN
 from ..calls import names
@@ -40,6 +40,8 @@ LEAST_DATA_BYTES = 16 * MIB
 LEAST_SECONDS, MOST_SECONDS = 5, 24 * 3600
 # A volume, and a cached one as of pool.create.
 TEXT_BYTES = 2600
+# Of the disks that a run lies on so much stays free beside it.
+SPARED_PERCENT = 2
 MODES = ("writethrough", "writeback", "writearound")
 CHECK, JUNK, WARM, MEASURE, REMOVE = "check", "junk", "warm", "measure", "remove"
 INSTALL = "As root on the host run: apt install fio (Debian, Ubuntu), or dnf install fio"
@@ -51,19 +53,21 @@ def _commands(args: Args) -> tuple[Command, ...]:
     path = device(vg, scratch.data_name(key))
     size, pvs = scratch.data_lv_bytes(args), scratch.data_pvs(args)
     create = _lvcreate("create", args, scratch.data_name(key), size, pvs, *WIPE)
-    layout = replace(_fio("layout", fio_jobs.layout(args), args), pace=BY_STOPS, watch="laid_out")
+    layout = replace(
+        _fio("layout", fio_jobs.layout_argv(args), args), pace=BY_STOPS, watch="laid_out"
+    )
     every = [create, *before(args), layout, *behind(args)]
     if args["state"] == profiles.JUNK:
-        every.append(_fio(JUNK, fio_jobs.junk(args), args))
+        every.append(_fio(JUNK, fio_jobs.junk_argv(args), args))
     if args["state"] == profiles.WARMED:
-        every.append(_fio(WARM, fio_jobs.warm(args), args))
+        every.append(_fio(WARM, fio_jobs.warm_argv(args), args))
     if target in CACHED:
         shown = "dmsetup status --noflush --target cache"
         if target == BCACHE:
             shown = f"cat /sys/fs/bcache/{scratch.cset_uuid(key)}/cache0/priority_stats"
         every.append(Command(CHECK, (CHECK_CACHE, path), f"{shown} # it must be {args['state']}"))
     flush = run("flush", "blockdev", "--flushbufs", path)
-    measure = _fio(MEASURE, fio_jobs.measure(args, results.folder(key)), args)
+    measure = _fio(MEASURE, fio_jobs.measure_argv(args, kept_results.run_folder(key)), args)
     return (*every, flush, measure, _remove(args))
 
 
@@ -268,7 +272,7 @@ def _names_are_free(view: View, call: VerbCall) -> Check:
 
 def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
     """Whatever became of a run, it is not run again under its key."""
-    if not results.has_ended(view.host, call.args["key"]):
+    if not kept_results.has_ended(view.host, call.args["key"]):
         return None
     left = [lv for lv in leftovers(view.facts) if scratch.key_of(lv) == call.args["key"]]
     return frozenset((REMOVE,)) if left else NOTHING
@@ -284,12 +288,12 @@ def _has_fio(view: View) -> Check:
 
 def _has_room_for_results(view: View) -> Check:
     def check() -> None:
-        if len(results.ended(view.host)) >= results.KEPT_LIMIT:
+        if len(kept_results.ended_runs(view.host)) >= kept_results.KEPT_LIMIT:
             raise Refusal(
                 "busy",
-                f"This host keeps {results.KEPT_LIMIT} results that no panel has taken.",
+                f"This host keeps {kept_results.KEPT_LIMIT} results that no panel has taken.",
                 "The panel takes them by itself. Of another panel they are below "
-                f"{results.FOLDER} on the host.",
+                f"{kept_results.FOLDER} on the host.",
             )
 
     return check
@@ -311,13 +315,16 @@ def _space(view: View, call: VerbCall) -> Check:
             more = free_space.pool_overhead(args["cache_bytes"], chunk, extent, 0) if is_pool else 0
             needed[tuple(scratch.cache_pvs(args))] = args["cache_bytes"] + more
         for pvs, size_bytes in needed.items():
-            free = sum(pv["free_bytes"] for pv in view.pvs(args["vg"], pvs))
-            free += _left_bytes(view, pvs)
+            named = view.pvs(args["vg"], pvs)
+            free = sum(pv["free_bytes"] for pv in named) + _left_bytes(view, pvs)
+            # Customers' volumes grow meanwhile.
+            free -= sum(pv["size_bytes"] for pv in named) * SPARED_PERCENT // 100
             if free < -(-size_bytes // extent) * extent:
                 raise Refusal(
                     "no_space",
                     f"{size_bytes / MIB:.0f} MiB are needed on {', '.join(pvs)}, "
-                    f"{free / MIB:.0f} MiB are free.",
+                    f"{max(0, free) / MIB:.0f} MiB may be taken: {SPARED_PERCENT} % of the disks "
+                    "stay free.",
                     "Take less data or a smaller cache, or other disks.",
                     subject=space_subject(args["vg"]),
                 )

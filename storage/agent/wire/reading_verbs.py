@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from ..benchmark import results
+from ..benchmark import kept_results
 from ..calls import names
 from ..calls.call import Validator, VerbCall
 from ..facts.counter_sample import sample
@@ -135,22 +135,22 @@ READING: Mapping[str, ReadingVerb] = {
         ReadingVerb(
             "bench.results",
             "Results of benchmark runs that this host keeps",
-            lambda host, call: (results.listing(host), ()),
+            lambda host, call: (kept_results.listed_results(host), ()),
         ),
         ReadingVerb(
             "bench.read",
             "A piece of a file of a result",
-            lambda host, call: (results.read(host, **call.args), ()),
+            lambda host, call: (kept_results.read_piece(host, **call.args), ()),
             {
                 "key": names.volume_key,
-                "name": results.file_name,
-                "offset": names.integer(0, results.BYTES_LIMIT),
+                "name": kept_results.file_name,
+                "offset": names.integer(0, kept_results.BYTES_LIMIT),
             },
         ),
         ReadingVerb(
             "bench.forget",
             "Forget a result",
-            lambda host, call: (results.forget(host, call.args["key"]), ()),
+            lambda host, call: (kept_results.forget_result(host, call.args["key"]), ()),
             {"key": names.volume_key},
             is_owners=True,
         ),

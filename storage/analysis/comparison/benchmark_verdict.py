@@ -21,6 +21,7 @@ from storage.analysis.comparison.welch import (
     uncertainty,
     variances,
 )
+from storage.formatting import counted
 
 LEAST_UNITS: Final = 2
 LEAST_POOLED: Final = 4
@@ -62,8 +63,8 @@ class BenchmarkVerdict:
     """B against A. `change` is the one of the figure's logarithm with its interval of 95 %; None
     where there are too few units. `detectable` is the difference that units like these would have
     named in `POWER` of all comparisons, as a share of A's figure, and never less than one that
-    matters. `more_units` on each side would settle what cannot be told in about as many, if the
-    difference stays what it is; None where that takes more than `MOST_MORE`, or is settled.
+    matters. `more_units` on each side would settle an open comparison in about as many cases, if
+    the difference stays what it is; None where that takes more than `MOST_MORE`, or is settled.
     `refusals` say why nothing is claimed, whatever the figures. Units are called `noun`."""
 
     word: Word
@@ -103,8 +104,8 @@ class BenchmarkVerdict:
         seen = f"these runs would have seen {_shown(100 * self.detectable)} %"
         if self.more_units is None:
             return f"{seen}, even {MOST_MORE} more {self.noun}s a side would not settle it"
-        plural = "" if self.more_units == 1 else "s"
-        return f"{seen}, {self.more_units} more {self.noun}{plural} a side would settle it"
+        more = counted(self.more_units, f"more {self.noun}")
+        return f"{seen}, {more} a side would settle it"
 
 
 def compare_units(
@@ -120,9 +121,9 @@ def compare_units(
     """Side B against side A, by Welch's test on the logarithms of units. `more_is_better` for IOPS,
     not for latency. `varied` are the conditions that the comparison is about.
 
-    The number of units is chosen beforehand (`power`). Whoever adds units to what cannot be told,
-    and looks again, has one more chance of a false alarm: `rule.alpha` is for one look, and for n
-    looks it is divided by n. `is_pooled`: as in `welch.differences`; one unit of B is enough."""
+    The number of units is chosen beforehand (`power`). To add units to an open comparison and look
+    again is one more chance of a false alarm: `rule.alpha` is for one look; for n looks it is
+    divided by n. `is_pooled`: as in `welch.differences`; one unit of B is enough."""
     rule = rule or Rule()
     unmeasured = _unmeasured(a, b, noun, is_pooled=is_pooled)
     differing = conditions_that_differ(

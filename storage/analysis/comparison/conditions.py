@@ -63,13 +63,18 @@ def _sentences(
     a: Sequence[Conditions], b: Sequence[Conditions], varied: Collection[str]
 ) -> Iterator[str]:
     for name in NAMES:
-        label = name.removesuffix("_bytes").replace("_", " ")
+        label = name.removeprefix("is_").removesuffix("_bytes").replace("_", " ")
         sides = (("within side A: ", a), ("within side B: ", b))
         for where, units in sides if name in varied else (("", (*a, *b)),):
             values = _distinct(getattr(unit, name) for unit in units)
             if len(values) > 1:
-                shown = " and ".join("unknown" if value is None else str(value) for value in values)
-                yield f"differs: {where}{label}, {shown}"
+                yield f"differs: {where}{label}, {' and '.join(map(_shown, values))}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "unknown" if value is None else str(value)
 
 
 def _distinct(values: Iterable[object]) -> list[object]:

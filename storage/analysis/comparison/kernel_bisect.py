@@ -2,7 +2,7 @@
 
 Each step boots the kernel in the middle of those that are open, and compares it with the same
 boots of the good end: `compare_units(..., is_pooled=True)`, as one boot is all there is of a step.
-A kernel that cannot be told is skipped, as by `git bisect skip`: it is open no longer.
+A kernel whose answer is "cannot tell" is skipped, as by `git bisect skip`: it is open no longer.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class KernelBisect:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """Kernels between these two that could not be told."""
+        """Kernels between these two whose answer was "cannot tell"."""
         return tuple(kernel for kernel in self._between if kernel in self.answers)
 
     @property

@@ -11,13 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log1p, sqrt
+from math import expm1, log1p, sqrt
 from typing import Final
 
 import numpy as np
 
 from storage.analysis.comparison.rule import Rule
-from storage.analysis.comparison.welch import differences
+from storage.analysis.comparison.welch import detectable, differences
 from storage.formatting import counted
 from storage.formatting import seconds as shown_seconds
 
@@ -150,3 +150,32 @@ def plan_comparison(
                 )
             )
     return min(plans, key=lambda plan: plan.seconds, default=None)
+
+
+def plan_within(
+    spread: Spread,
+    times: BootTimes,
+    seconds: float,
+    *,
+    power: float = 0.8,
+    rule: Rule | None = None,
+) -> ComparisonPlan | None:
+    """The plan that names the smallest slow-down in at most so many seconds; None where they are
+    too few for two boots on each side."""
+    rule = rule or Rule()
+    plans = []
+    for runs in RUNS_A_BOOT:
+        boots = min(MOST_BOOTS, int(seconds / (2 * times.of_boot(runs))))
+        if boots >= 2:
+            variance = np.asarray(spread.of_boot_mean(runs) ** 2)
+            least = detectable((variance, variance), (boots, boots), rule.alpha, power)
+            plans.append(
+                ComparisonPlan(
+                    boots_a_side=boots,
+                    runs_a_boot=runs,
+                    slower=max(rule.least, -expm1(-least)),
+                    power=power,
+                    seconds=2 * boots * times.of_boot(runs),
+                )
+            )
+    return min(plans, key=lambda plan: (plan.slower, plan.seconds), default=None)

@@ -14,9 +14,9 @@ class Rule:
 
     Why 1 % and not the usual 5 %: among 1,000 random splits of one pool of boots, at most 2 % may
     be named. Welch's test keeps its alpha in the mean over pools, but a single pool of few boots
-    has up to about twice as many; 1 % keeps 2 % in 99 to 100 of 100 pools (`method_check`). It
-    takes about a tenth more boots than 2 % would, for the same power. So the interval of 95 % that
-    is shown may exclude 0 where nothing is named yet.
+    may have twice as many; 1 % keeps 2 % in 99 of 100 pools that have the boots of a plan for
+    `least` (`power`, `method_check`). It takes about 15 % more boots than 2 % would. So the
+    interval of 95 % that is shown may exclude 0 where nothing is named yet.
 
     Why a difference is named from 0 on, and not from `least` on: otherwise one of exactly `least`
     would be named in half of all comparisons at best. It is no difference where the whole interval

@@ -51,8 +51,8 @@ def round_means(values: npt.ArrayLike, seconds_each: float) -> Floats:
     """The means (rounds,) of whole minutes of a series (n,), of which each value stands for
     `seconds_each`."""
     series = np.asarray(values, dtype=float)
-    whole = int(series.size * seconds_each // ROUND_SECONDS)
-    # A thousandth of a value more: 600 * 0.1 is not quite 60.
+    # A thousandth of a value more: sums of 0.1 are not quite 60.
+    whole = int((series.size + 1e-3) * seconds_each // ROUND_SECONDS)
     places = ((np.arange(series.size) + 1e-3) * seconds_each // ROUND_SECONDS).astype(int)
     is_whole = places < whole
     sums = np.bincount(places[is_whole], series[is_whole], minlength=whole)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from storage.inventory.facts import DataStanding, HostFacts, LogicalVolume
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.inventory.volume_parts import DataStanding
 
 
 def is_on_degraded(facts: HostFacts, lv: LogicalVolume) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.inventory.facts import DataStanding, HostFacts, LogicalVolume
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.inventory.volume_parts import DataStanding
 from storage.naming import is_pool_name
 from storage.planner.draft import Draft, Refused
 

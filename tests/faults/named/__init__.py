@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from panel.operations.local_services.postgres import Postgres
 from tests.faults.fault import Fault
 from tests.faults.named import (
+    benchmarks,
     hands,
     machine,
     outages,
@@ -35,3 +36,4 @@ def faults(postgres: Postgres | None = None) -> Iterator[Fault]:
     yield from panel.faults(postgres)
     yield from outages.faults()
     yield from sampling.faults(postgres)
+    yield from benchmarks.faults()

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from jobs.engine import runner
 from jobs.hosts.refresh import refresh
 from storage.byte_sizes import GIB
 from storage.models import Host
@@ -21,6 +22,12 @@ def allow(fake_host: FakeHost, quota_bytes: int) -> None:
     policy = json.loads(fake_host.read("/etc/tiercel/agent.json") or b"{}")
     text = json.dumps({**policy, "benchmark_bytes": quota_bytes})
     fake_host.save("/etc/tiercel/agent.json", text.encode())
+
+
+@pytest.fixture(autouse=True)
+def short_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker lets go of a run that stands still."""
+    monkeypatch.setattr(runner, "HOLD_SECONDS", 0.2)
 
 
 @pytest.fixture

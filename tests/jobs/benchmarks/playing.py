@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobs import tasks
-from jobs.benchmarks.order import order
+from jobs.benchmarks.benchmark_order import order
 from jobs.engine import runner
 from jobs.models import Job, State
 from jobs.requester import Requester

@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.alerts import alert_judge
+from jobs.benchmarks.benchmark_order import cancel_benchmark
 from jobs.benchmarks.gate_figures import progress_of
 from jobs.benchmarks.gate_order import (
     accept_regression,
@@ -19,7 +20,6 @@ from jobs.benchmarks.gate_order import (
     skip_kernel,
 )
 from jobs.benchmarks.gate_steps import bisect_of
-from jobs.benchmarks.order import cancel_benchmark
 from jobs.models import Alert
 from jobs.problems import problems_of
 from storage.benchmarks.gate import GatePlan

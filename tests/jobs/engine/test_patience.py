@@ -10,7 +10,7 @@ import pytest
 from django.db.models import F
 
 from jobs.models import Job, State, StepState
-from storage.inventory.facts import Work
+from storage.inventory.volume_parts import Work
 from tests.jobs.agent import TaggingAgent, running
 from tests.jobs.caching import agent as agent
 from tests.jobs.caching import job as job

@@ -15,7 +15,7 @@ from jobs.models import Job, Kind, Origin, State
 from jobs.queue.leave_writeback import leave_due
 from storage.byte_sizes import MIB
 from storage.discovery.host_summary import outline
-from storage.inventory.facts import DataStanding
+from storage.inventory.volume_parts import DataStanding
 from storage.models import CacheCondition, Host, Placement
 from tests import make
 from tests.scene import Scene, end, job, scene

@@ -107,3 +107,24 @@ def test_direct_reads_leave_a_device_as_it_is_and_nothing_in_the_page_cache(
     assert path.read_bytes() == bytes(range(256)) * 1024
     with pytest.raises(FileNotFoundError), host.direct_reads(str(tmp_path / "none")):
         pass
+
+
+def test_files_of_a_result_are_roots_alone_and_end_with_their_folder(
+    host: RealHost, tmp_path: Path
+) -> None:
+    folder = tmp_path / "benchmarks" / "aaaaaaaa"
+    host.make_folder(str(folder), 0o700)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    file = folder / "legs.jsonl"
+    host.append(str(file), b"one\n")
+    host.append(str(file), b"two\n")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert host.size_bytes(str(file)) == 8
+    assert host.read_part(str(file), 4, 100) == b"two\n"
+    assert host.read_part(str(file), 100, 100) == b""
+    host.rename(str(file), str(folder / "iops.1.log"))
+    assert host.size_bytes(str(file)) is None and host.read_part(str(file), 0, 1) == b""
+    assert host.size_bytes(str(folder)) is None, "it is no file"
+    host.remove_folder(str(folder))
+    host.remove_folder(str(folder))
+    assert not folder.exists()

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from storage.agent.benchmark import profiles
 from storage.benchmarks.matrix import (
     BadSpec,
     CacheState,
@@ -102,6 +103,10 @@ def test_a_cell_names_no_volume() -> None:
         ),
         ({"data_bytes": (GIB + 1,)}, "whole MiB"),
         ({"profiles": (ProfileChoice(Profile.OWN),)}, "Options belong"),
+        (
+            {"profiles": (ProfileChoice(Profile.OWN, options=(("filename", "/dev/sda"),)),)},
+            "without the option 'filename'",
+        ),
         ({"profiles": (ProfileChoice(Profile.MIXED, options=(("rw", "read"),)),)}, "Options"),
         ({"profiles": (ProfileChoice(Profile.MIXED, jobs=0),)}, "streams"),
         ({"profiles": (ProfileChoice(Profile.MIXED, iodepth=1000),)}, "in flight"),
@@ -115,6 +120,12 @@ def test_what_cannot_be_run_is_refused_with_what_to_change(
     with pytest.raises(Refused, match=words) as refused:
         demand_sound(spec(**changes))
     assert refused.value.correction
+
+
+def test_the_agent_knows_the_same_words() -> None:
+    assert set(Profile) == set(profiles.PROFILES)
+    assert set(TargetKind) == set(profiles.TARGETS)
+    assert set(CacheState) == set(profiles.STATES)
 
 
 def test_a_cell_has_a_label() -> None:

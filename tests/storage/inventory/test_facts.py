@@ -54,6 +54,7 @@ def full() -> HostFacts:
     )
     data["arrays"] = [array]
     data["lvs"][0]["users"] = [user]
+    data["benchmarks"] = [{"key": KEY, "outcome": "stopped"}]
     return decode(data)
 
 
@@ -144,6 +145,7 @@ def test_a_missing_field_is_named() -> None:
     newer = {
         "orphans",
         "backings",
+        "benchmarks",
         "lvm_policy",
         "snapshots",
         "work",
@@ -192,7 +194,6 @@ def test_a_missing_field_is_named() -> None:
         "heat_observed",
         "counted_for",
         "counted_seconds",
-        "benchmarks",
         "scratch",
     }
     fields = [
@@ -316,6 +317,14 @@ def test_what_caches_are_made_of_is_not_public() -> None:
     )
     assert facts.public_lvs() == (volume, foreign)
     assert MANAGED_TAG in leftover.tags
+
+
+def test_a_run_that_ended_is_known_by_its_key() -> None:
+    ended = full().benchmark(KEY)
+    assert ended is not None and ended.outcome == "stopped"
+    assert full().benchmark("ccccccccdddddddd") is None
+    older = {key: value for key, value in FULL.items() if key != "benchmarks"}
+    assert decode(older).benchmarks == () and not decode(older).unread
 
 
 @pytest.mark.parametrize("name", ["c-mustermann", "s-mailserver", "x-windowsserver"])

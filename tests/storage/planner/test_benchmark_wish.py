@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.byte_sizes import GIB, MIB
-from storage.inventory.facts import BenchmarkResult, HostFacts, decode, encode, restored
-from storage.naming import BENCH_TAG_PREFIX, MANAGED_TAG, scratch_key, volume_tag
+from storage.inventory.facts import HostFacts, KeptBenchmark, decode, encode, restored
+from storage.naming import BENCHMARK_TAG_PREFIX, MANAGED_TAG, scratch_key, volume_tag
 from storage.planner import Refused
 from storage.planner.benchmark_wish import BenchmarkWish, scratch_space
 from storage.planner.host_wish import read_host_wish, steps_of
@@ -35,7 +35,7 @@ WISH = BenchmarkWish(make.VG_UUID, "vg0", KEY, ARGS)
 
 
 def scratch(name: str = f"b-{KEY}", *tags: str) -> Any:
-    return make.lv(name, tags=tags or (MANAGED_TAG, f"{BENCH_TAG_PREFIX}{KEY}"))
+    return make.lv(name, tags=tags or (MANAGED_TAG, f"{BENCHMARK_TAG_PREFIX}{KEY}"))
 
 
 def refused(facts: HostFacts, wish: BenchmarkWish = WISH) -> Refused:
@@ -61,11 +61,11 @@ def test_a_target_without_a_cache_lies_on_its_own_tier_alone(target: str, tier: 
 
 
 def test_it_is_done_once_the_host_has_a_result_and_nothing_else_of_it() -> None:
-    result = BenchmarkResult(KEY, "stopped")
+    result = KeptBenchmark(KEY, "stopped")
     assert steps_of(make.facts(benchmarks=(result,)), WISH) == ()
     left = make.facts(benchmarks=(result,), scratch=(scratch(),))
     assert [step.verb for step in steps_of(left, WISH)] == ["bench.run"]
-    other = make.facts(benchmarks=(BenchmarkResult("a" * 16, "finished"),))
+    other = make.facts(benchmarks=(KeptBenchmark("a" * 16, "finished"),))
     assert steps_of(other, WISH) != ()
 
 
@@ -151,7 +151,7 @@ def test_scratch_volumes_and_their_parts_are_in_no_list_of_volumes() -> None:
         make.facts(
             lvs=(data, part, cache, own),
             csets=(make.cset(cache.uuid),),
-            benchmarks=(BenchmarkResult(KEY, "finished"),),
+            benchmarks=(KeptBenchmark(KEY, "finished"),),
         )
     )
     facts = decode(sent)
@@ -174,12 +174,12 @@ def test_a_host_cannot_hide_a_volume_by_calling_it_scratch() -> None:
     [
         (f"b-{KEY}", ()),
         (f"b-{KEY}", (MANAGED_TAG,)),
-        (f"b-{KEY}", (f"{BENCH_TAG_PREFIX}{KEY}",)),
-        (f"b-{KEY}", (MANAGED_TAG, f"{BENCH_TAG_PREFIX}{'a' * 16}")),
-        (f"b-{KEY}", (MANAGED_TAG, f"{BENCH_TAG_PREFIX}{KEY}", volume_tag(KEY))),
-        (f"b-{KEY}-other", (MANAGED_TAG, f"{BENCH_TAG_PREFIX}{KEY}")),
-        (KEY, (MANAGED_TAG, f"{BENCH_TAG_PREFIX}{KEY}")),
-        ("b-short", (MANAGED_TAG, f"{BENCH_TAG_PREFIX}short")),
+        (f"b-{KEY}", (f"{BENCHMARK_TAG_PREFIX}{KEY}",)),
+        (f"b-{KEY}", (MANAGED_TAG, f"{BENCHMARK_TAG_PREFIX}{'a' * 16}")),
+        (f"b-{KEY}", (MANAGED_TAG, f"{BENCHMARK_TAG_PREFIX}{KEY}", volume_tag(KEY))),
+        (f"b-{KEY}-other", (MANAGED_TAG, f"{BENCHMARK_TAG_PREFIX}{KEY}")),
+        (KEY, (MANAGED_TAG, f"{BENCHMARK_TAG_PREFIX}{KEY}")),
+        ("b-short", (MANAGED_TAG, f"{BENCHMARK_TAG_PREFIX}short")),
     ],
 )
 def test_only_name_and_tags_together_make_a_scratch_volume(

@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 
 from storage.byte_sizes import GIB
-from storage.inventory.facts import LogicalVolume, Work
+from storage.inventory.facts import LogicalVolume
+from storage.inventory.volume_parts import Work
 from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner.case import (

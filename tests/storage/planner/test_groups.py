@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.byte_sizes import GIB
-from storage.inventory.facts import WriteCache
+from storage.inventory.volume_parts import WriteCache
 from storage.planner.current_wish import tier_of
 from storage.planner.wish import Wish
 from storage.volumes.ssd_capacity import capacities

@@ -14,6 +14,29 @@ VOLUME = {"vg": "vg0", "lv": "v-abcdefgh"}
 LIFE = {**VOLUME, "retired_name": "del-abcdefgh", "volume_key": "abcdefgh"}
 SYSFS = "/sys/block/$(basename $(realpath /dev/vg0/v-abcdefgh))/bcache"
 
+BENCH = {
+    "vg": "vg0",
+    "key": "abcdefgh",
+    "data_bytes": 64 << 20,
+    "cache_bytes": 16 << 20,
+    "state": "new",
+    "profile": "zipf_read",
+    "seconds": 60,
+    "seed": 7,
+    "jobs": 1,
+    "iodepth": 4,
+    "block_bytes": 4096,
+    "slow_pvs": ("sdc",),
+    "fast_pvs": ("md0",),
+    "mode": "writethrough",
+}
+BENCH_TAGS = "--addtag tiercel --addtag tiercel.bench=abcdefgh"
+FIO = (
+    "--filename=/dev/vg0/b-abcdefgh --thread=1 --ioengine=libaio --direct=1 --invalidate=1 "
+    "--randrepeat=0 --allrandrepeat=0 "
+)
+RESULT = "/var/lib/tiercel/benchmarks/abcdefgh"
+
 EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "volume.create",
@@ -303,6 +326,27 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             f"echo 0 > {SYSFS}/writeback_percent",
             f"echo 1 > {SYSFS}/writeback_running",
             f"echo 10 > {SYSFS}/writeback_percent",
+        ],
+    ),
+    (
+        "bench.run",
+        {**BENCH, "target": "lvmcache", "chunk_kib": 64},
+        [
+            f"lvcreate -y -Wy -Zy -n b-abcdefgh -L 67108864b {BENCH_TAGS} vg0 /dev/sdc",
+            f"fio --name=layout {FIO}--randseed=7 --rw=write --bs=1048576 --iodepth=4 "
+            "--output-format=terse --size=67108864",
+            "lvcreate -y --type cache-pool --chunksize 64k -n b-abcdefgh-cache -L 16777216b "
+            f"{BENCH_TAGS} vg0 /dev/md0",
+            "lvconvert -y --type cache --cachepool vg0/b-abcdefgh-cache --cachemode writethrough "
+            "--cachepolicy smq vg0/b-abcdefgh",
+            "dmsetup status --noflush --target cache # it must be new",
+            "blockdev --flushbufs /dev/vg0/b-abcdefgh",
+            f"fio --name=measured {FIO}--randseed=7 --rw=randread --random_distribution=zipf:1.2 "
+            "--norandommap=1 --bs=4096 --iodepth=4 --numjobs=1 --size=67108864 --time_based=1 "
+            f"--runtime=60 --log_avg_msec=500 --write_iops_log={RESULT}/iops --log_hist_msec=1000 "
+            f"--write_hist_log={RESULT}/hist --percentile_list=1:5:10:20:30:40:50:60:70:80:90:95:"
+            f"99:99.5:99.9:99.95:99.99 --output-format=json+ --output={RESULT}/fio.json",
+            "lvremove -y vg0/b-abcdefgh",
         ],
     ),
     ("bcache.stop", VOLUME, [f"echo 1 > {SYSFS}/stop"]),

@@ -61,6 +61,22 @@ def test_what_a_killed_operation_left_throttled_is_put_back_by_systemd(tmp_path:
     assert int(asked[asked.index("fail") + 1]) == len(signatures)
 
 
+def test_what_a_killed_benchmark_left_is_removed_by_systemd(tmp_path: Path) -> None:
+    systemd = Systemd(tmp_path, CommandResult(0, "", ""))
+    transient_units.follow(OP, ("/usr/lib/tiercel/agent.pyz", "clean-benchmarks"), systemd)
+    asked = systemd.asked.read_text().splitlines()
+    assert asked[asked.index("BindsTo") :][:4] == ["BindsTo", "as", "1", transient_units.name(OP)]
+    assert asked[asked.index("After") :][:4] == ["After", "as", "1", transient_units.name(OP)]
+    agent = "/usr/lib/tiercel/agent.pyz"
+    post = asked[asked.index("ExecStopPost") :][:8]
+    assert post[1:] == ["a(sasb)", "1", agent, "2", agent, "clean-benchmarks", "false"]
+    known = ("s", "b", "as", "a(sasb)", "t")
+    signatures = [word for word in asked if word in known]
+    assert int(asked[asked.index("fail") + 1]) == len(signatures)
+    limit = asked[asked.index("TimeoutStopUSec") :][:3]
+    assert limit[2] == str(2**64 - 1), "LVM's programs are never killed"
+
+
 def test_an_operation_works_in_its_scope_and_not_in_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def test_allowing_a_volume_group_says_what_is_allowed_now() -> None:
         "replace_members": False,
         "heat": True,
         "heat_cpu_percent": 2,
+        "benchmark_bytes": 0,
     }
     now = saved(host)
     assert list(now.pop("vg_uuids")) == ["vg0"]
@@ -82,12 +83,26 @@ def test_root_allows_disks_to_be_put_into_arrays_and_takes_that_back() -> None:
     assert saved(host)["replace_members"] is False
 
 
+def test_root_allows_benchmarks_some_space_and_takes_that_back() -> None:
+    host = observing()
+    assert policy.load_policy(host).benchmark_bytes == 0, "unless root says so, none runs"
+    assert "scratch volumes of 50 GiB in all" in admin.allow_benchmarks(host, "50")
+    assert policy.load_policy(host).benchmark_bytes == 50 << 30
+    admin.allow_benchmarks(host)
+    assert policy.load_policy(host).benchmark_bytes == 20 << 30
+    for wrong in ("0", "-1", "x", "1.5", "99999999"):
+        with pytest.raises(Refusal, match="no whole number of GiB"):
+            admin.allow_benchmarks(host, wrong)
+    assert "may not run benchmarks" in admin.deny_benchmarks(host)
+    assert policy.load_policy(host).benchmark_bytes == 0
+
+
 def test_what_the_operator_says_is_kept() -> None:
     host = observing()
     pvs = {"fast_pvs": ["md0"], "slow_pvs": ["sdc"]}
     document = {"vgs": [], **pvs, "destroy_per_hour": 1, "undo_hours": 72}
     document |= {"others_rise_percent": 20, "clear_freed": False, "replace_members": True}
-    document |= {"heat": False, "heat_cpu_percent": 5}
+    document |= {"heat": False, "heat_cpu_percent": 5, "benchmark_bytes": 3 << 30}
     host.recorded["read"][policy.PATH] = json.dumps(document)
     admin.allow_vg(host, "vg0")
     now = saved(host)

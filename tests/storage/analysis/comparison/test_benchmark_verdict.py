@@ -60,6 +60,12 @@ def test_where_no_reasonable_number_of_units_would_settle_it_the_sentence_says_s
     assert verdict.sentence.endswith("even 100 more boots a side would not settle it")
 
 
+def test_a_bound_below_one_percent_is_not_shown_as_none() -> None:
+    spread = tuple(each**5 for each in CALM) * 4
+    verdict = compare_units(side(10_000, spread), side(9_680, spread), more_is_better=True)
+    assert verdict.sentence == "slower by 0.9-5 %"
+
+
 def test_runs_of_one_boot_are_one_unit_however_many_they_are() -> None:
     once = [Unit(runs=(each,)) for each in WILD]
     often = [Unit(runs=(each,) * 20) for each in WILD]

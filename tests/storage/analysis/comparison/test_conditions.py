@@ -35,6 +35,12 @@ def test_a_unit_of_the_label_is_left_out() -> None:
     )
 
 
+def test_what_is_true_or_false_is_answered_with_yes_and_no() -> None:
+    assert conditions_that_differ([Conditions(is_guest=True)], [Conditions(is_guest=False)]) == (
+        "differs: guest, yes and no",
+    )
+
+
 def test_a_ratio_of_data_to_cache_may_be_rounded_to_chunks() -> None:
     assert conditions_that_differ([HERE], [replace(HERE, data_to_cache=4.05)]) == ()
     assert conditions_that_differ([HERE], [replace(HERE, data_to_cache=4.5)]) != ()

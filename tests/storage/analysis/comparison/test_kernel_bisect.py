@@ -44,7 +44,7 @@ def test_after_each_answer_fewer_boots_are_left() -> None:
     assert (bisect.last_good, bisect.first_bad, bisect.boots_left) == ("6.5", "6.9", 2)
 
 
-def test_a_kernel_that_cannot_be_told_is_skipped_and_named_in_the_result() -> None:
+def test_a_kernel_without_a_clear_answer_is_skipped_and_named_in_the_result() -> None:
     bisect, _ = finished(KERNELS, 8, {"6.7", "6.8"})
     assert bisect.skipped == ("6.7", "6.8")
     assert bisect.sentence == "first bad between 6.6 and 6.9 (skipped 6.7, 6.8)"
@@ -81,9 +81,7 @@ def test_two_neighbours_need_no_boot() -> None:
         (Word.CANNOT_TELL, KernelAnswer.SKIPPED),
     ],
 )
-def test_only_slower_is_bad_and_what_cannot_be_told_is_skipped(
-    word: Word, answer: KernelAnswer
-) -> None:
+def test_only_slower_is_bad_and_cannot_tell_is_skipped(word: Word, answer: KernelAnswer) -> None:
     assert answer_of(word) is answer
 
 

@@ -13,6 +13,7 @@ from storage.analysis.comparison.power import (
     chance_to_name,
     order_of_boots,
     plan_comparison,
+    plan_within,
     spread_of,
 )
 
@@ -108,6 +109,18 @@ def test_where_runs_differ_most_and_boots_take_long_more_runs_a_boot_save_time()
     plan = plan_comparison(spread, BootTimes(until_ready_seconds=600, run_seconds=30))
     assert plan is not None
     assert plan.runs_a_boot == 6
+
+
+def test_in_a_given_time_a_plan_names_the_smallest_slow_down_that_it_can() -> None:
+    times = BootTimes(until_ready_seconds=60, run_seconds=30)
+    hour, quarter = (plan_within(MIDDLE, times, minutes * 60) for minutes in (60, 15))
+    assert hour is not None and quarter is not None
+    assert hour.seconds <= 3600 and quarter.seconds <= 900
+    assert hour.slower == 0.05
+    assert (quarter.boots_a_side, quarter.slower) == (3, pytest.approx(0.15, abs=0.01))
+    chance = chance_to_name(MIDDLE.of_boot_mean(quarter.runs_a_boot), 3, quarter.slower, Rule())
+    assert chance == pytest.approx(0.8, abs=0.02)
+    assert plan_within(MIDDLE, times, 300) is None
 
 
 def test_boots_alternate_so_that_a_steady_drift_hits_both_sides_alike() -> None:

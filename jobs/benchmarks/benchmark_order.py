@@ -8,13 +8,14 @@ from typing import Any, Final
 from django.db import transaction
 
 from jobs import notify_workers
-from jobs.benchmarks.permission import permission_refusal
-from jobs.models import Job
+from jobs.benchmarks.permission import demand_allowed
+from jobs.engine.finish import has_changed_host
+from jobs.models import Job, State
 from jobs.queue.job_windows import begins_at, window_fields
 from jobs.queue.submit import cancel, check_contactable
 from jobs.requester import Requester
 from storage.benchmarks.matrix import PlannedRun, Spec, demand_sound, runs_of
-from storage.benchmarks.run_wish import wish_of
+from storage.benchmarks.run_wish import args_of, wish_of
 from storage.database_clock import database_now
 from storage.models import (
     Benchmark,
@@ -27,7 +28,7 @@ from storage.models import (
 from storage.models.benchmark import TITLE_LIMIT, UNFINISHED
 from storage.models.host import HostState
 from storage.planner import Refused
-from storage.planner.benchmark_wish import run_benchmark
+from storage.planner.benchmark_wish import quota_bytes, run_benchmark
 from storage.planner.daily_window import DailyWindow
 from storage.stored_inventory import inventory_of
 
@@ -39,8 +40,8 @@ def order_refusal(host: Host, spec: Spec) -> Refused | None:
     """Why the host cannot do this benchmark, as of its last reports; None where it can."""
     try:
         demand_sound(spec)
-        if host.state == HostState.ACTIVE and (refusal := permission_refusal(host)) is not None:
-            raise refusal
+        if host.state == HostState.ACTIVE:
+            demand_allowed(host, max(quota_bytes(args_of(each, spec.seed)) for each in spec.cells))
         check_contactable(host)
         facts = inventory_of(host)
         if facts is not None:
@@ -85,17 +86,17 @@ def create_benchmark(
         raise refusal
     if window is not None:
         begins_at(host, window)
-    made = Benchmark.objects.create(
-        host=host,
-        spec=spec.to_json(),
-        title=title[:TITLE_LIMIT],
-        purpose=purpose,
-        actor=requester.actor,
-        address=requester.address,
-        door=requester.door,
-        token=requester.token,
-        **window_fields(window),
-    )
+    fields: dict[str, Any] = {
+        "host": host,
+        "spec": spec.to_json(),
+        "title": title[:TITLE_LIMIT],
+        "purpose": purpose,
+        "actor": requester.actor,
+        "address": requester.address,
+        "door": requester.door,
+        "token": requester.token,
+    }
+    made = Benchmark.objects.create(**fields, **window_fields(window))
     made.refresh_from_db()
     return made
 
@@ -103,11 +104,12 @@ def create_benchmark(
 @transaction.atomic
 def pause(benchmark: Benchmark, requester: Requester, *, stops_run: bool = False) -> None:
     """Begin no further run until a person resumes it. With `stops_run` the run at work ends now,
-    says how far it came, and is done again later. Raises `Refused`."""
+    says how far it came, and is done again later; one that only waits does so in any case. Raises
+    `Refused`."""
     if _locked(benchmark).state == BenchmarkState.PAUSED and not stops_run:
         return
     running = benchmark.runs.filter(state=RunState.RUNNING)
-    if stops_run:
+    if stops_run or not _is_begun(benchmark):
         running.update(is_put_off=True)
         _cancel_jobs(benchmark, requester)
     _move(
@@ -170,6 +172,12 @@ def _locked(benchmark: Benchmark) -> Benchmark:
     if locked.state not in UNFINISHED:
         raise Refused("too_late", "The benchmark is over.", "Order another one.")
     return locked
+
+
+def _is_begun(benchmark: Benchmark) -> bool:
+    """Whether a job of it is at work on the host."""
+    jobs = Job.objects.unfinished().filter(benchmark_run__benchmark=benchmark)
+    return any(job.state == State.RUNNING or has_changed_host(job) for job in jobs)
 
 
 def _cancel_jobs(benchmark: Benchmark, requester: Requester) -> None:

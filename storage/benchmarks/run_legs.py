@@ -49,7 +49,7 @@ class LegRow(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Legs:
+class LegRows:
     """Rows in order of time. Counters are cumulative; NaN where a row has none."""
 
     rows: tuple[LegRow, ...]
@@ -103,7 +103,7 @@ class Counted:
         return np.interp(edges_ms, self.ms, self.counts)
 
 
-def legs_of(content: bytes) -> Legs:
+def legs_of(content: bytes) -> LegRows:
     """legs.jsonl; a run that was killed may have left half a row at its end. Raises
     `BadHostData`."""
     if len(content) > MOST_BYTES:
@@ -121,7 +121,7 @@ def legs_of(content: bytes) -> Legs:
         if rows and row.ms < rows[-1].ms:
             raise BadHostData(f"legs.jsonl, row {number}: it is earlier than the one before")
         rows.append(row)
-    return Legs(tuple(rows))
+    return LegRows(tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Reads:
         return None if np.isnan(rate) else rate
 
 
-def reads_of(legs: Legs) -> Reads | None:
+def reads_of(legs: LegRows) -> Reads | None:
     """From the legs, without what the cache itself reads to promote chunks; None where they do not
     tell."""
     top, slow = legs.counter("top", "read_sectors"), legs.counter("slow", "read_sectors")

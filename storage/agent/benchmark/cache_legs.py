@@ -23,7 +23,7 @@ _BCACHE_COUNTS = ("cache_hits", "cache_misses", "cache_bypass_hits", "cache_bypa
 
 
 @dataclass(frozen=True)
-class Legs:
+class RunLegs:
     """Kernel names. `top` is what fio has; `slow`, `fast` and `meta` are "" where there is none."""
 
     top: str
@@ -36,19 +36,19 @@ class Legs:
         return frozenset((self.top, self.slow, self.fast, self.meta)) - {""}
 
 
-def find_legs(host: LocalHost, args: Args) -> Legs | None:
+def find_legs(host: LocalHost, args: Args) -> RunLegs | None:
     """None while a device of them is not there."""
     data = dm.kname(host, args["vg"], scratch.data_name(args["key"]))
     target = args["target"]
     if target == BCACHE:
         backing = bcache_sysfs.backing(host, data) if data else None
         cache = dm.kname(host, args["vg"], scratch.cache_name(args["key"]))
-        return Legs(backing.device, data, cache) if backing and backing.device else None
+        return RunLegs(backing.device, data, cache) if backing and backing.device else None
     if target == LVMCACHE:
         layers = {_layer(host, part): part for part in host.list(f"/sys/block/{data}/slaves")}
         parts = [layers.get(layer, "") for layer in ("real", "cdata", "cmeta")]
-        return Legs(data, *parts) if data else None
-    return (Legs(data, "", data) if target == SSD else Legs(data, data, "")) if data else None
+        return RunLegs(data, *parts) if data else None
+    return (RunLegs(data, "", data) if target == SSD else RunLegs(data, data, "")) if data else None
 
 
 def _layer(host: LocalHost, kname: str) -> str:
@@ -67,7 +67,7 @@ def dm_cache(host: LocalHost, args: Args) -> dm.CacheStatus | None:
 class LegsSampler:
     """One row each time it is asked; all of them count up from wherever they were."""
 
-    def __init__(self, host: LocalHost, args: Args, legs: Legs) -> None:
+    def __init__(self, host: LocalHost, args: Args, legs: RunLegs) -> None:
         self._host = host
         self._args = args
         self._legs = legs

@@ -17,7 +17,9 @@ _QUEUE = ("scheduler", "nr_requests", "read_ahead_kb", "rotational", "write_cach
 _CSET = ("congested_read_threshold_us", "congested_write_threshold_us")
 
 
-def gather(host: LocalHost, args: Args, under: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+def gather_conditions(
+    host: LocalHost, args: Args, under: Mapping[str, Iterable[str]]
+) -> dict[str, Any]:
     """`under` are the disks below the slow and the fast devices ("slow", "fast")."""
     return {
         "kernel": {

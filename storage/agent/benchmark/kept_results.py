@@ -39,7 +39,7 @@ def file_name(value: Any) -> str:
     return value
 
 
-def folder(key: str) -> str:
+def run_folder(key: str) -> str:
     return f"{FOLDER}/{key}"
 
 
@@ -47,19 +47,19 @@ def _path(key: str, name: str) -> str:
     return f"{FOLDER}/{key}/{name}"
 
 
-def keys(host: LocalHost) -> list[str]:
+def run_keys(host: LocalHost) -> list[str]:
     """Of all runs that have a folder."""
-    found = []
+    listed = []
     for name in host.list(FOLDER):
         try:
-            found.append(names.volume_key(name))
+            listed.append(names.volume_key(name))
         except ValueError:
             # Nothing of ours.
             continue
-    return found
+    return listed
 
 
-def load(host: LocalHost, key: str) -> dict[str, Any] | None:
+def load_run(host: LocalHost, key: str) -> dict[str, Any] | None:
     """What is known of a run; None where there is none, or nothing can be read of it."""
     data = host.read(_path(key, RUN))
     try:
@@ -69,38 +69,38 @@ def load(host: LocalHost, key: str) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def outcome(host: LocalHost, key: str) -> str:
+def outcome_of(host: LocalHost, key: str) -> str:
     """FAILED where the disk spoiled what was written."""
-    run = load(host, key)
+    run = load_run(host, key)
     known = (RUNNING, FINISHED, STOPPED, FAILED)
     return run["outcome"] if run is not None and run.get("outcome") in known else FAILED
 
 
-def ended(host: LocalHost) -> list[dict[str, str]]:
+def ended_runs(host: LocalHost) -> list[dict[str, str]]:
     """Key and outcome of each run that is over."""
-    listed = [{"key": key, "outcome": outcome(host, key)} for key in keys(host)]
+    listed = [{"key": key, "outcome": outcome_of(host, key)} for key in run_keys(host)]
     return [each for each in listed if each["outcome"] != RUNNING]
 
 
 def has_unfinished(host: LocalHost) -> bool:
-    return any(outcome(host, key) == RUNNING for key in keys(host))
+    return any(outcome_of(host, key) == RUNNING for key in run_keys(host))
 
 
 def has_ended(host: LocalHost, key: str) -> bool:
-    return any(each["key"] == key for each in ended(host))
+    return any(each["key"] == key for each in ended_runs(host))
 
 
-def save(host: LocalHost, key: str, name: str, document: Mapping[str, Any]) -> None:
+def save_document(host: LocalHost, key: str, name: str, document: Mapping[str, Any]) -> None:
     """Raises OSError."""
     data = json.dumps(document, separators=(",", ":")).encode() + b"\n"
     host.save(_path(key, name), data, 0o600)
 
 
-def begin(host: LocalHost, key: str, run: Mapping[str, Any]) -> None:
+def begin_result(host: LocalHost, key: str, run: Mapping[str, Any]) -> None:
     """A new folder, with what is known now. Raises OSError."""
-    host.remove_folder(folder(key))
-    host.make_folder(folder(key), 0o700)
-    save(host, key, RUN, {**run, "v": FORMAT, "key": key, "outcome": RUNNING})
+    host.remove_folder(run_folder(key))
+    host.make_folder(run_folder(key), 0o700)
+    save_document(host, key, RUN, {**run, "v": FORMAT, "key": key, "outcome": RUNNING})
 
 
 def append_legs(host: LocalHost, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -123,18 +123,18 @@ def last_ms(host: LocalHost, key: str) -> int:
     return 0
 
 
-def tidy(host: LocalHost, key: str) -> list[str]:
+def tidy_run(host: LocalHost, key: str) -> list[str]:
     """Gives fio's files their names, takes off what fio said before its JSON, and removes logs
     until the rest is small enough: their names. Raises OSError."""
-    for name in host.list(folder(key)):
+    for name in host.list(run_folder(key)):
         match = _FIO_LOG.fullmatch(name)
         if match is not None:
             kind, number = match.group(1) or match.group(3), match.group(2) or match.group(4)
             host.rename(_path(key, name), _path(key, f"{kind}.{number}.log"))
-    said = host.read(_path(key, FIO))
-    if said is not None and b"{" in said and not said.startswith(b"{"):
-        host.save(_path(key, FIO), said[said.index(b"{") :], 0o600)
-    sizes = {each["name"]: each["size"] for each in files(host, key)}
+    report = host.read(_path(key, FIO))
+    if report is not None and b"{" in report and not report.startswith(b"{"):
+        host.save(_path(key, FIO), report[report.index(b"{") :], 0o600)
+    sizes = {each["name"]: each["size"] for each in files_of_run(host, key)}
     left_out = []
     for name in sorted(sizes, key=lambda name: -sizes[name]):
         if sum(sizes.values()) <= BYTES_LIMIT:
@@ -145,40 +145,44 @@ def tidy(host: LocalHost, key: str) -> list[str]:
     return left_out
 
 
-def finish(host: LocalHost, key: str, how: str, message: str, correction: str, **more: Any) -> None:
+def finish_result(
+    host: LocalHost, key: str, how: str, message: str, correction: str, **more: Any
+) -> None:
     """The run is over. What was known before stays. Raises OSError."""
-    run = load(host, key) or {"v": FORMAT, "key": key}
-    left_out = tidy(host, key)
+    run = load_run(host, key) or {"v": FORMAT, "key": key}
+    left_out = tidy_run(host, key)
     ended_run = {**run, "outcome": how, "message": message, "correction": correction, **more}
-    save(host, key, RUN, {**ended_run, "ended_ns": host.wall_ns(), "left_out": left_out})
+    save_document(host, key, RUN, {**ended_run, "ended_ns": host.wall_ns(), "left_out": left_out})
 
 
 def finish_killed(host: LocalHost) -> list[str]:
     """Gives each run that is not at work any more its outcome; the caller holds LOCK. Keys of those
     that had none. Raises OSError."""
-    killed = [key for key in keys(host) if outcome(host, key) == RUNNING]
+    killed = [key for key in run_keys(host) if outcome_of(host, key) == RUNNING]
     for key in killed:
         seconds = last_ms(host, key) // 1000
-        finish(host, key, STOPPED, KILLED, "Begin it anew.", reached_seconds=seconds)
+        finish_result(host, key, STOPPED, KILLED, "Begin it anew.", reached_seconds=seconds)
     return killed
 
 
-def files(host: LocalHost, key: str) -> list[dict[str, Any]]:
+def files_of_run(host: LocalHost, key: str) -> list[dict[str, Any]]:
     """Name and size of each file of a result."""
     listed = []
-    for name in host.list(folder(key)):
+    for name in host.list(run_folder(key)):
         size = host.size_bytes(_path(key, name)) if _FILE.fullmatch(name) else None
         if size is not None:
             listed.append({"name": name, "size": size})
     return listed
 
 
-def listing(host: LocalHost) -> dict[str, Any]:
+def listed_results(host: LocalHost) -> dict[str, Any]:
     """What `bench.results` answers."""
-    return {"results": [{**each, "files": files(host, each["key"])} for each in ended(host)]}
+    return {
+        "results": [{**each, "files": files_of_run(host, each["key"])} for each in ended_runs(host)]
+    }
 
 
-def read(host: LocalHost, key: str, name: str, offset: int) -> dict[str, Any]:
+def read_piece(host: LocalHost, key: str, name: str, offset: int) -> dict[str, Any]:
     """What `bench.read` answers: a piece of a file, and where the next one begins. Raises
     Refusal(not_found)."""
     total = host.size_bytes(_path(key, name)) if has_ended(host, key) else None
@@ -194,20 +198,20 @@ def read(host: LocalHost, key: str, name: str, offset: int) -> dict[str, Any]:
     return {"data": packed, "next": min(total, offset + len(piece)), "total": total}
 
 
-def forget(host: LocalHost, key: str) -> dict[str, Any]:
+def forget_result(host: LocalHost, key: str) -> dict[str, Any]:
     """What `bench.forget` does. Raises Refusal(busy)."""
-    if key in keys(host) and outcome(host, key) == RUNNING:
+    if key in run_keys(host) and outcome_of(host, key) == RUNNING:
         raise Refusal(
             "busy",
             f"The benchmark run {key} is not over.",
             "Wait until it has ended, or stop it (op.abort).",
         )
     try:
-        host.remove_folder(folder(key))
+        host.remove_folder(run_folder(key))
     except OSError as error:
         raise Refusal(
             "internal",
             f"The result {key} cannot be removed: {error.strerror or error}.",
-            f"Look at {folder(key)} on the host.",
+            f"Look at {run_folder(key)} on the host.",
         ) from None
     return {"key": key}

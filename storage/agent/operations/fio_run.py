@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Callable
 
-from ..benchmark import cache_state, cleanup, conditions, fio_jobs, results, scratch
-from ..benchmark.legs import Legs, LegsSampler, find_legs
+from ..benchmark import (
+    cache_state,
+    cleanup,
+    fio_jobs,
+    host_conditions,
+    kept_results,
+    profiles,
+    scratch,
+)
+from ..benchmark.cache_legs import LegsSampler, RunLegs, find_legs
 from ..calls.refusals import Refusal
 from ..commands.command import (
     CHECK_CACHE,
@@ -38,7 +46,7 @@ FILL_PATIENCE_NS = 300_000_000_000
 SECOND_NS = 1_000_000_000
 
 
-class BenchmarkRun:
+class FioRun:
     """`say` and `show` are for people; `stopping` says that the operation is to end."""
 
     def __init__(
@@ -76,7 +84,7 @@ class BenchmarkRun:
         """The one run of this host, without what earlier ones left. Nothing is locked besides.
         Raises Refusal(busy)."""
         try:
-            self._held.enter_context(self._host.lock(results.LOCK, LOCK_SECONDS))
+            self._held.enter_context(self._host.lock(kept_results.LOCK, LOCK_SECONDS))
         except LockBusy:
             raise Refusal(
                 "busy",
@@ -85,22 +93,24 @@ class BenchmarkRun:
             ) from None
         self._clean()
         try:
-            results.finish_killed(self._host)
+            kept_results.finish_killed(self._host)
         except OSError as error:
             raise _unwritable(error) from None
-        if not results.has_ended(self._host, self._key):
+        if not kept_results.has_ended(self._host, self._key):
             self._measure_neighbours()
 
-    def _clean(self) -> list[str]:
+    def _clean(self, wait_seconds: float = cleanup.VG_SECONDS) -> list[str]:
         """What could not be removed."""
-        done, failed = cleanup.remove_scratch(self._host)
+        done, failed = cleanup.remove_scratch(self._host, wait_seconds)
         for line in (*done, *failed):
             self._say(f"$ {line}" if line in done else line)
         return failed
 
     def _measure_neighbours(self) -> None:
-        """Without any load of ours."""
+        """Without any load of ours. The first look only makes the histograms."""
         under = self._under()
+        Neighbours(self._host, under, frozenset()).look()
+        self._host.sleep(1.0)
         load = self._load_of(under, frozenset())
         end_ns = self._host.boottime_ns() + int(BASELINE_SECONDS * 1e9)
         while self._host.boottime_ns() < end_ns and not self._stopping():
@@ -128,9 +138,9 @@ class BenchmarkRun:
             if self._args.get(f"{tier}_pvs")
         }
         try:
-            results.begin(self._host, self._key, self._run)
+            kept_results.begin_result(self._host, self._key, self._run)
             self._is_begun = True
-            self._conditions = conditions.gather(self._host, self._args, tiers)
+            self._conditions = host_conditions.gather_conditions(self._host, self._args, tiers)
             self._conditions["neighbours"] = {"before": self._before}
             self._save_conditions()
         except OSError as error:
@@ -145,17 +155,17 @@ class BenchmarkRun:
         if not self._is_begun or self.is_over:
             return
         try:
-            self._clean()
+            self._clean(cleanup.PATIENT_SECONDS)
         except Refusal as refusal:
             self._say(refusal.message)
         try:
-            self._finish(results.STOPPED if self._stopping() else results.FAILED, error)
+            self._finish(kept_results.STOPPED if self._stopping() else kept_results.FAILED, error)
         except OSError as problem:
             self._say(f"The result could not be written: {problem}")
 
     def _finish(self, how: str, error: Refusal | None) -> None:
         message, correction = ("", "") if error is None else (error.message, error.correction)
-        results.finish(self._host, self._key, how, message, correction, **self._run)
+        kept_results.finish_result(self._host, self._key, how, message, correction, **self._run)
 
     def release(self) -> None:
         """Another run may begin."""
@@ -180,22 +190,28 @@ class BenchmarkRun:
 
     def _check(self) -> None:
         """The cache is as the run wants it. Raises Refusal."""
-        state = cache_state.fill(self._host, self._args)
+        state = cache_state.cache_fill(self._host, self._args)
+        if self._args["state"] == profiles.JUNK and "used_chunks" in state:
+            # Nothing else was ever read through it.
+            state = {**state, "junk_chunks": state["used_chunks"]}
         self._run["state_before"] = {**self._run["state_before"], **state}
-        self._conditions["cache"] = {**state, **conditions.cache_settings(self._host, self._args)}
+        self._conditions["cache"] = {
+            **state,
+            **host_conditions.cache_settings(self._host, self._args),
+        }
         self._save_conditions()
         self._say(f"The cache before the run: {state}")
-        cache_state.demand(state, self._args)
+        cache_state.demand_state(state, self._args)
 
     def _remove(self) -> None:
         """Its scratch volumes; no group is held. With that the run is over. Raises
         Refusal(cmd_failed | journal_unwritable)."""
-        failed = self._clean()
+        failed = self._clean(cleanup.PATIENT_SECONDS)
         if failed:
             raise Refusal("cmd_failed", failed[0], "Remove what uses the volumes of the run.")
         try:
             if self._is_begun:
-                self._finish(results.FINISHED, None)
+                self._finish(kept_results.FINISHED, None)
         except OSError as error:
             raise _unwritable(error) from None
         self.is_over = True
@@ -206,7 +222,7 @@ class BenchmarkRun:
             return list(argv)
         return resolved(argv, self._legs())
 
-    def _legs(self) -> Legs:
+    def _legs(self) -> RunLegs:
         legs = find_legs(self._host, self._args)
         if legs is None:
             raise Refusal(
@@ -266,7 +282,7 @@ class BenchmarkRun:
         return result
 
     def _measure(
-        self, words: Sequence[str], guard: NeighbourGuard, legs: Legs, own: frozenset[str]
+        self, words: Sequence[str], guard: NeighbourGuard, legs: RunLegs, own: frozenset[str]
     ) -> CommandResult:
         sampler = LegsSampler(self._host, self._args, legs)
         during = self._load_of(self._under(), own)
@@ -314,7 +330,7 @@ class BenchmarkRun:
 
     def _state_after(self) -> dict[str, Any]:
         try:
-            return cache_state.fill(self._host, self._args)
+            return cache_state.cache_fill(self._host, self._args)
         except Refusal as refusal:
             return {"unknown": refusal.message}
 
@@ -326,14 +342,16 @@ class BenchmarkRun:
         """What cannot be written is lost, and said."""
         self._written_ns = self._host.boottime_ns()
         try:
-            results.append_legs(self._host, self._key, self._rows)
+            kept_results.append_legs(self._host, self._key, self._rows)
         except OSError as error:
             self._say(f"Counters could not be written down: {error}")
         self._rows = []
 
     def _save_conditions(self) -> None:
         try:
-            results.save(self._host, self._key, results.CONDITIONS, self._conditions)
+            kept_results.save_document(
+                self._host, self._key, kept_results.CONDITIONS, self._conditions
+            )
         except OSError as error:
             raise _unwritable(error) from None
 
@@ -364,14 +382,14 @@ class _Filling:
             return
         self._looked_ns = now_ns
         try:
-            state = cache_state.fill(self._host, self._args)
+            state = cache_state.cache_fill(self._host, self._args)
         except Refusal:
             # The check that follows says so.
             return
         if state["used_percent"] > self.percent:
             self.percent, self._risen_ns = state["used_percent"], now_ns
         has_stopped = now_ns - self._risen_ns > FILL_PATIENCE_NS
-        self.is_over = cache_state.is_full(state, self._args) or has_stopped
+        self.is_over = cache_state.is_full_of_junk(state, self._args) or has_stopped
 
 
 def demand_scratch(view: View, args: Args) -> None:
@@ -398,7 +416,7 @@ def demand_scratch(view: View, args: Args) -> None:
         )
 
 
-def resolved(argv: Sequence[str], legs: Legs) -> list[str]:
+def resolved(argv: Sequence[str], legs: RunLegs) -> list[str]:
     """The words to run, with the bcacheN of the run's own volume."""
     return [word.replace(fio_jobs.BCACHE_OF, f"/dev/{legs.top}") for word in argv]
 
@@ -423,5 +441,5 @@ def _unwritable(error: OSError) -> Refusal:
     return Refusal(
         "journal_unwritable",
         f"The result of a benchmark cannot be written: {error.strerror or error}.",
-        f"Make room on the file system of {results.FOLDER} on the host.",
+        f"Make room on the file system of {kept_results.FOLDER} on the host.",
     )
