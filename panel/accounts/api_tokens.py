@@ -172,7 +172,7 @@ def scopes_of(user: User) -> list[str]:
     if is_staff(user):
         scopes += [Scope.METRICS]
     if is_staff(user) and may(user, Right.OPERATE):
-        scopes += [Scope.PREVIEW, Scope.VOLUMES, Scope.DESTROY, Scope.HOSTS]
+        scopes += [Scope.PREVIEW, Scope.VOLUMES, Scope.DESTROY, Scope.HOSTS, Scope.BENCHMARKS]
         scopes += [Scope.CUSTOMERS, Scope.ALERTS]
     if is_staff(user) and may(user, Right.ADMINISTER):
         scopes += [Scope.PLANS, Scope.ALERT_ROUTES, Scope.WEBHOOKS, Scope.PEOPLE]

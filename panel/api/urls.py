@@ -7,6 +7,7 @@ from django.urls import path
 from panel.api import disk_endpoints, host_endpoints, root_endpoint
 from panel.api.accounts import people_endpoints, token_endpoints
 from panel.api.alerts import alert_endpoints, route_endpoints
+from panel.api.benchmarks import benchmark_endpoints
 from panel.api.customers import (
     cache_plan_endpoints,
     calibration_endpoint,
@@ -54,6 +55,26 @@ ROUTES = (
     ),
     ("hosts/<str:key>/inventory", inventory_endpoints.HostInventory, "api-host-inventory"),
     ("hosts/<str:key>/advice", inventory_endpoints.HostAdvice, "api-host-advice"),
+    ("benchmarks/", benchmark_endpoints.Benchmarks, "api-benchmarks"),
+    ("benchmarks/compare", benchmark_endpoints.BenchmarkComparison, "api-benchmark-comparison"),
+    ("benchmarks/estimate", benchmark_endpoints.BenchmarkEstimation, "api-benchmark-estimate"),
+    ("benchmarks/import", benchmark_endpoints.BenchmarkImport, "api-benchmark-import"),
+    ("benchmarks/verify", benchmark_endpoints.BenchmarkVerification, "api-benchmark-verification"),
+    ("benchmarks/<str:key>", benchmark_endpoints.OneBenchmark, "api-benchmark"),
+    ("benchmarks/<str:key>/pause", benchmark_endpoints.BenchmarkPause, "api-benchmark-pause"),
+    (
+        "benchmarks/<str:key>/resume",
+        benchmark_endpoints.BenchmarkResumption,
+        "api-benchmark-resume",
+    ),
+    (
+        "benchmarks/<str:key>/cancel",
+        benchmark_endpoints.BenchmarkCancellation,
+        "api-benchmark-cancel",
+    ),
+    ("benchmarks/<str:key>/runs", benchmark_endpoints.BenchmarkRuns, "api-benchmark-runs"),
+    ("benchmarks/<str:key>/export", benchmark_endpoints.BenchmarkExport, "api-benchmark-export"),
+    ("benchmarks/<str:key>/share", benchmark_endpoints.BenchmarkLink, "api-benchmark-share"),
     ("halt", hold_endpoints.AllJobsStop, "api-halt"),
     ("hosts/<str:key>/allocation", allocation_endpoint.HostDivision, "api-host-allocation"),
     ("hosts/<str:key>/ssds", added_disks.HostSsds, "api-host-ssds"),

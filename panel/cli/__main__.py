@@ -12,6 +12,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from . import VERSION
+from .benchmark_commands import benchmark_group
 from .cache_commands import cache_group
 from .event_commands import events_group
 from .exit_codes import CommandError, ExitCode
@@ -62,6 +63,7 @@ for command in (
     hosts_group,
     volumes_group,
     cache_group,
+    benchmark_group,
     jobs_group,
     orders_group,
     list_plans,

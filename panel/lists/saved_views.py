@@ -15,7 +15,7 @@ from panel.models.saved_view import MOST_VIEWS
 from storage.access import staff_view
 from storage.name_validators import demand_name
 
-LISTS = ("alerts", "customers", "hosts", "jobs", "people", "volumes")
+LISTS = ("alerts", "benchmarks", "customers", "hosts", "jobs", "people", "volumes")
 """The lists that have views; each is the name of its route."""
 
 

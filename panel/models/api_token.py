@@ -36,6 +36,7 @@ class Scope(models.TextChoices):
     VOLUMES = "volumes:write", marked("change caches, adopt and rename volumes")
     DESTROY = "volumes:destroy", marked("destroy volumes and give up lost caches")
     HOSTS = "hosts:write", marked("manage hosts")
+    BENCHMARKS = "benchmarks:write", marked("order benchmarks, and share what they measured")
     CUSTOMERS = "customers:write", marked("make and change customers")
     ORDERS = "orders:write", marked("order cache plans and take orders back, which costs money")
     PLANS = "plans:write", marked("make and change cache plans")

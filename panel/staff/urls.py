@@ -11,6 +11,15 @@ from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
 from panel.staff import chart_pages, suggestions, webhook_pages
 from panel.staff.alerts import alert_list, alert_pages, route_pages
+from panel.staff.benchmarks import (
+    benchmark_actions,
+    benchmark_pages,
+    compare_pages,
+    import_pages,
+    order_pages,
+    share_pages,
+)
+from panel.staff.benchmarks import list_pages as benchmark_list
 from panel.staff.customers import mandate_pages
 from panel.staff.customers import pages as customer_pages
 from panel.staff.hosts import (
@@ -100,6 +109,36 @@ urlpatterns = [
     path("jobs/<str:key>/rollback", job_actions.roll_back_job, name="job-rollback"),
     path("jobs/<str:key>/resolve", job_actions.resolve_job, name="job-resolve"),
     path("jobs/<str:key>/apply", job_actions.apply_preview, name="preview-apply"),
+    path("benchmarks/", benchmark_list.benchmarks, name="benchmarks"),
+    path("benchmarks/new", order_pages.new_benchmark, name="benchmark-new"),
+    path("benchmarks/import", import_pages.import_benchmark, name="benchmark-import"),
+    path("benchmarks/compare", compare_pages.compare, name="benchmark-compare"),
+    path(
+        "benchmarks/compare/series", compare_pages.compare_series, name="benchmark-compare-series"
+    ),
+    path("benchmarks/compare/csv", compare_pages.compare_csv, name="benchmark-compare-csv"),
+    path("benchmarks/<str:key>/", benchmark_pages.benchmark, name="benchmark"),
+    path("benchmarks/<str:key>/now", benchmark_pages.benchmark_now, name="benchmark-now"),
+    path("benchmarks/<str:key>/series", benchmark_pages.benchmark_series, name="benchmark-series"),
+    path("benchmarks/<str:key>/csv", benchmark_pages.benchmark_csv, name="benchmark-csv"),
+    path("benchmarks/<str:key>/json", benchmark_pages.benchmark_json, name="benchmark-json"),
+    path("benchmarks/<str:key>/pause", benchmark_actions.pause, name="benchmark-pause"),
+    path("benchmarks/<str:key>/resume", benchmark_actions.resume, name="benchmark-resume"),
+    path("benchmarks/<str:key>/cancel", benchmark_actions.cancel, name="benchmark-cancel"),
+    path("benchmarks/<str:key>/share", share_pages.share_benchmark, name="benchmark-share"),
+    path("benchmarks/<str:key>/unshare", share_pages.unshare_benchmark, name="benchmark-unshare"),
+    path("shared/benchmarks/<str:token>/", share_pages.shared, name="benchmark-shared"),
+    path(
+        "shared/benchmarks/<str:token>/series",
+        share_pages.shared_series,
+        name="benchmark-shared-series",
+    ),
+    path("shared/benchmarks/<str:token>/csv", share_pages.shared_csv, name="benchmark-shared-csv"),
+    path(
+        "shared/benchmarks/<str:token>/json",
+        share_pages.shared_json,
+        name="benchmark-shared-json",
+    ),
     path("adopt/confirm", adoption_pages.confirm_adoption, name="adopt-confirm"),
     path("adopt/undo", adoption_pages.undo_adoption, name="adopt-undo"),
     path("adopt/tag", adoption_pages.tag_adopted, name="adopt-tag"),

@@ -31,7 +31,7 @@ from storage.models import (
 )
 from storage.models.host import HostState
 from storage.naming import new_key, volume_name
-from tests.fleet import disks, load
+from tests.fleet import benchmarks, disks, load
 from tests.fleet.machine import ROLES, VG, Invented, Machine, as_reply, hello, machine, problems
 from tests.fleet.sales import sell
 from tests.fleet.sizes import foresee
@@ -120,6 +120,7 @@ def build(
         watch(admin, now)
         foresee([each.volume for each in placed if not each.of.is_retired], now, seed)
         _changed(placed[0].host, now)
+        benchmarks.measure(placed[0].host, admin, now)
     rows = {each.host.pk: each.host for each in placed}
     return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)
 

@@ -23,6 +23,7 @@ from panel.accounts import api_tokens, invitations, mail_preferences
 from panel.accounts.authentication import login_links
 from panel.accounts.authentication.second_factor import seal
 from panel.accounts.mail_preferences import MailPreference
+from panel.benchmarks.share_links import share
 from panel.deliveries.signature import new_secret
 from panel.models import (
     AlertDelivery,
@@ -53,6 +54,7 @@ from storage.models import (
     TagLimit,
 )
 from tests import make
+from tests.benchmark_scene import EVENING, make_benchmark
 from tests.panel.permissions import ROLES, Row
 from tests.proven import prove
 from tests.scene import HOST_KEY, Scene, end, job, scene, step
@@ -62,6 +64,7 @@ NOUNS = {
     **{"orders": "order", "cache-plans": "plan", "people": "person", "members": "member"},
     **{"alerts": "alert", "silences": "silence", "alert-routes": "alert_route"},
     **{"webhooks": "webhook", "bulk-changes": "bulk", "tokens": "token"},
+    **{"benchmarks": "benchmark"},
     **{"invitations": "invitation", "messages": "alert_message", "tag-limits": "tag_limit"},
 }
 """The nouns of the API's addresses, and what of `Cast.ids` stands behind each."""
@@ -246,6 +249,8 @@ def cast() -> Cast:
         before="6.1.0-26",
         after="6.1.0-28",
     )
+    measured = make_benchmark(acme.there.host, EVENING, timezone.now())
+    share(measured)
     webhook = Webhook.objects.create(
         name="Scripts", url=seal("https://scripts.example.org/"), secret=seal(new_secret())
     )
@@ -274,6 +279,8 @@ def cast() -> Cast:
             "heat_trace": HeatTrace.objects.create(
                 volume=acme.there.volume, host=acme.there.host, minutes=15, chunk_bytes=65_536
             ).key,
+            "benchmark": measured.key,
+            "benchmark_link": measured.share_key,
             "nowhere": "no/where",
             "document": "operators",
             "invitation": Invitation.objects.get(email="new@provider.org").pk,

@@ -2,6 +2,7 @@
 
 TAGS = {
     "adoptions": "Found volumes that get a customer.",
+    "benchmarks": "What disks and caches of hosts reach, and comparisons of that.",
     "bulk-changes": "One change for many volumes.",
     "messages": "Messages to the billing system.",
     "alert-routes": "Alert recipients.",
@@ -73,6 +74,11 @@ SPECTACULAR_SETTINGS = {
         "CheckKind": "jobs.models.CheckKind",
         "CheckState": "jobs.models.CheckState",
         "TraceState": "storage.models.TraceState",
+        "BenchmarkState": "storage.models.BenchmarkState",
+        "BenchmarkRunState": "storage.models.RunState",
+        "BenchmarkOrigin": "storage.models.BenchmarkOrigin",
+        "BenchmarkPurpose": "storage.models.BenchmarkPurpose",
+        "PurposeEnum": "panel.models.AlertDelivery.Purpose",
         "MessageState": "panel.api.events.outgoing_shape.MESSAGE_STATES",
         "WhenEnum": "panel.api.customers.order_endpoints.ORDER_WHENS",
         "VerdictEnum": "panel.api.customers.proof_endpoints.VERDICTS",

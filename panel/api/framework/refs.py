@@ -15,7 +15,7 @@ from panel.api.framework.fields import Text
 from panel.api.framework.shape import Json, Shape
 from panel.deliveries.alerts.alert_texts import name_of as name_of_problem
 from panel.models import AlertRoute, ApiToken, Invitation, Order, User, Webhook
-from storage.models import CachePlan, Customer, Host, Member, TagLimit, Volume
+from storage.models import Benchmark, CachePlan, Customer, Host, Member, TagLimit, Volume
 
 Name = Callable[[Any], str]
 NOUNS: Final[Mapping[type[Model], tuple[str, Name]]] = {
@@ -23,6 +23,7 @@ NOUNS: Final[Mapping[type[Model], tuple[str, Name]]] = {
     Alert: ("api-alert", lambda alert: name_of_problem(alert.code)),
     AlertRoute: ("api-alert-route", attrgetter("name")),
     ApiToken: ("api-token", attrgetter("name")),
+    Benchmark: ("api-benchmark", str),
     BulkChange: ("api-bulk-change", attrgetter("action")),
     CachePlan: ("api-cache-plan", attrgetter("name")),
     Customer: ("api-customer", attrgetter("name")),

@@ -1,9 +1,9 @@
 // Numbers, units, times and texts as charts write them.
 import * as stored from "../stored.js";
+import { LANGUAGE, number } from "./number.js";
 import * as state from "./state.js";
 
 const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-const LANGUAGE = document.documentElement.lang || "en";
 const TIMES = LANGUAGE === "en" ? "en-GB" : LANGUAGE;
 const KEPT = "charts-zone";
 const DAY = 86_400_000;
@@ -25,8 +25,7 @@ export const unitOf = (scale, values) => {
   return { factor: 1 / 1024 ** power, unit: BINARY[power] + (scale === "speed" ? "/s" : "") };
 };
 
-export const number = (value) =>
-  value.toLocaleString(LANGUAGE, { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 });
+export { number };
 
 export const withUnit = (text, unit) => (unit.startsWith("/") ? text + unit : `${text} ${unit}`);
 

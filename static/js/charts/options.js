@@ -3,6 +3,7 @@ import { colour } from "./colour.js";
 import { heatAxis, heightOf, isHeat } from "./heat.js";
 import { clock, date, number, offset } from "./format.js";
 import { bandsOf, lanesOf } from "./notes.js";
+import { roundTop } from "./number.js";
 import { linesOf, middle, unitsOf } from "./series.js";
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
@@ -14,7 +15,6 @@ const TICK_MINUTES = [
 ];
 const MONTHS = [1, 2, 3, 6, 12];
 const MONTH_MINUTES = 30 * DAY;
-const ROUND = [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10]; // times a power of ten: half of them is easy to read too
 const LEFT_WIDTH = 62; // the same in every panel, so that equal times stand above each other
 const FAINT = 0.3;
 const BAND = 0.16;
@@ -54,13 +54,6 @@ const titleOf = (title, unit) => {
 
 const timeText = (at, n, ticks) =>
   (at + offset(at)) % (DAY * MINUTE) === 0 ? date(at, ticks[n].hasYear) : clock(at);
-
-// The round number at or above the most that an axis has to show.
-const roundTop = (most) => {
-  if (!(most > 0)) return 1;
-  const power = 10 ** Math.floor(Math.log10(most));
-  return power * ROUND.find((times) => times * power >= most * 0.999);
-};
 
 // Labels at 0, in the middle and at the top. An axis below another has room above its top, where
 // that one writes its 0.

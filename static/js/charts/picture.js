@@ -1,56 +1,16 @@
 // A chart as a PNG file: its title, its time, its legend and what is drawn.
-import { colour } from "./colour.js";
 import { dated, zone } from "./format.js";
 import { described } from "./legend.js";
 import { linesOf } from "./series.js";
+import { saveSheet, wrapped } from "./sheet.js";
 
-const FONT = "13px sans-serif";
-const LINE = 20;
-const EDGE = 12;
-
-// The words of the legend in lines that are no wider than the picture.
-const wrapped = (context, words, width) => {
-  const lines = [""];
-  for (const word of words) {
-    const longer = lines.at(-1) ? `${lines.at(-1)} · ${word}` : word;
-    if (context.measureText(longer).width <= width) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  return lines;
-};
-
-const drawn = ({ canvas, panel }, view) => {
-  const width = canvas.clientWidth;
-  const scale = canvas.width / width;
-  const picture = document.createElement("canvas");
-  const context = picture.getContext("2d");
-  context.font = FONT;
+export const save = ({ canvas, panel }, view, name) => {
   const { start, end, step, over } = view.series;
   const lines = [
     `${document.title}: ${panel.title}`,
     `${dated(start, step)} - ${dated(end, step)} (${zone()})`,
-    ...wrapped(context, linesOf(panel, view.series).map(described), width),
+    ...wrapped(linesOf(panel, view.series).map(described), canvas.clientWidth),
     ...(over ? [over.words] : []),
   ];
-  const top = EDGE + lines.length * LINE;
-  picture.width = (width + 2 * EDGE) * scale;
-  picture.height = (top + canvas.clientHeight + EDGE) * scale;
-  context.scale(scale, scale);
-  context.fillStyle = colour("bg-surface");
-  context.fillRect(0, 0, picture.width, picture.height);
-  context.fillStyle = colour("body-color");
-  context.font = FONT;
-  context.textBaseline = "top";
-  lines.forEach((line, n) => context.fillText(line, EDGE, EDGE + n * LINE));
-  context.drawImage(canvas, EDGE, top, width, canvas.clientHeight);
-  return picture;
+  saveSheet(canvas, lines, name);
 };
-
-export const save = (figure, view, name) =>
-  drawn(figure, view).toBlob((blob) => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${name}.png`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  });

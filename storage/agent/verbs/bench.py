@@ -226,9 +226,11 @@ def _check_chunks(args: Args) -> None:
 
 
 def _permitted(view: View, call: VerbCall) -> Check:
-    """Root has allowed benchmarks, and as much space for them."""
+    """Root has allowed benchmarks, and as much space for them; one at work goes on."""
 
     def check() -> None:
+        if _is_at_work(view, call) or kept_results.has_ended(view.host, call.args["key"]):
+            return
         most, needed = view.policy.benchmark_bytes, _bytes(call.args)
         gib = max(1, -(-needed // GIB))
         if not most:
@@ -246,6 +248,13 @@ def _permitted(view: View, call: VerbCall) -> Check:
             )
 
     return check
+
+
+def _is_at_work(view: View, call: VerbCall) -> bool:
+    """Its volume is there: what this very operation has made. What an earlier one left under the
+    key is removed before the checks that count."""
+    lv = view.find_lv(call.args["vg"], scratch.data_name(call.args["key"]))
+    return lv is not None and scratch.key_of(lv) == call.args["key"]
 
 
 def _bytes(args: Args) -> int:
@@ -286,9 +295,10 @@ def _has_fio(view: View) -> Check:
     return check
 
 
-def _has_room_for_results(view: View) -> Check:
+def _has_room_for_results(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        if len(kept_results.ended_runs(view.host)) >= kept_results.KEPT_LIMIT:
+        kept = kept_results.ended_runs(view.host)
+        if len(kept) >= kept_results.KEPT_LIMIT and not _is_at_work(view, call):
             raise Refusal(
                 "busy",
                 f"This host keeps {kept_results.KEPT_LIMIT} results that no panel has taken.",
@@ -304,8 +314,7 @@ def _space(view: View, call: VerbCall) -> Check:
 
     def check() -> None:
         args = call.args
-        if view.find_lv(args["vg"], scratch.data_name(args["key"])) is not None:
-            # It is at work.
+        if _is_at_work(view, call):
             return
         extent = view.vg(args["vg"])["extent_bytes"]
         needed = {tuple(scratch.data_pvs(args)): scratch.data_lv_bytes(args)}
@@ -390,7 +399,7 @@ RUN = Verb(
     todo=_todo,
     state=lambda view, call: [
         _has_fio(view),
-        _has_room_for_results(view),
+        _has_room_for_results(view, call),
         _space(view, call),
         free_space.described(view, call, TEXT_BYTES),
     ],

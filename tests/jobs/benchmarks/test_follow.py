@@ -14,8 +14,10 @@ from jobs.benchmarks import fetch
 from jobs.benchmarks.benchmark_order import cancel_benchmark, change_window, order, pause, resume
 from jobs.benchmarks.follow import GIVEN_UP, announce_due_benchmarks
 from jobs.engine import runner
+from jobs.engine.decisions import resume as resume_job
 from jobs.hosts.refresh import refresh
 from jobs.models import AuditEntry, Job, Kind, State
+from jobs.problems import problems_of
 from jobs.queue.removal import remove
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import cancel
@@ -310,6 +312,36 @@ def test_a_job_that_needs_a_decision_ends_it(at_work: AtWork) -> None:
     ended = followed(at_work.benchmark)
     assert ended.state == BenchmarkState.FAILED
     assert "Something is left." in ended.message
+
+
+def test_scratch_volumes_that_cannot_be_removed_are_put_before_a_person(
+    bench_host: Host, fake_host: FakeHost
+) -> None:
+    benchmark = followed(ordered(bench_host, targets=(HDD,)))
+    for _ in range(30):
+        fake_host.fail_next("lvremove", 5, "  Logical volume in use.\n")
+    job = worked(job_of(benchmark))
+    assert job.state == State.NEEDS_ATTENTION
+    (left,) = scratch_on(fake_host)
+    assert any(left in sentence for sentence in job.error["residue"])
+    assert "start another benchmark there" in job.error["correction"]
+    assert followed(benchmark).state == BenchmarkState.FAILED
+    codes = [
+        problem.code for problem in problems_of([bench_host.pk], database_now())[bench_host.pk]
+    ]
+    assert codes == ["job_undecided"]
+    fake_host._failures.clear()
+    resume_job(job, NO_ONE)
+    assert worked(job).state == State.SUCCEEDED
+    assert scratch_on(fake_host) == []
+
+
+def test_a_failed_run_is_no_problem_of_its_host(bench_host: Host, fake_host: FakeHost) -> None:
+    fake_host.fail_next("blockdev", 1, "blockdev: bad\n")
+    benchmark = played(ordered(bench_host))
+    assert benchmark.state == BenchmarkState.FAILED
+    assert job_of(benchmark).state == State.FAILED
+    assert problems_of([bench_host.pk], database_now())[bench_host.pk] == ()
 
 
 def test_a_run_begins_in_its_window(bench_host: Host) -> None:

@@ -21,6 +21,8 @@ from panel.api.alerts.route_endpoints import (
     AlertRouteShape,
     OwnAlertRouteBody,
 )
+from panel.api.benchmarks.benchmark_bodies import BenchmarkBody
+from panel.api.benchmarks.benchmark_shapes import BenchmarkRunShape, BenchmarkShape
 from panel.api.customers.cache_plan_endpoints import CachePlanBody, CachePlanShape
 from panel.api.customers.customer_endpoints import CustomerBody, CustomerShape, MandateShape
 from panel.api.customers.order_endpoints import OrderShape
@@ -52,11 +54,14 @@ from panel.models import (
     Webhook,
     WebhookDelivery,
 )
+from panel.staff.benchmarks.order_form import BenchmarkForm
 from panel.staff.customers.pages import CustomerForm
 from panel.staff.customers.plan_pages import CachePlanForm
 from panel.staff.hosts.tag_pages import TagLimitForm
 from panel.staff.volumes.record_pages import OwnerForm, RecordForm
 from storage.models import (
+    Benchmark,
+    BenchmarkRun,
     CachePlan,
     Customer,
     HeatTrace,
@@ -69,6 +74,7 @@ from storage.models import (
 
 ROWS: dict[type[Shape], type[Any]] = {
     **{AlertEventShape: AlertEvent, AlertMessageShape: AlertDelivery, AlertRouteShape: AlertRoute},
+    **{BenchmarkRunShape: BenchmarkRun, BenchmarkShape: Benchmark},
     **{AlertShape: Alert, BulkChangeShape: BulkChange, CachePlanShape: CachePlan},
     **{CustomerShape: Customer, HaltShape: Halt, HostEventShape: HostChange, HostShape: Host},
     **{InvitationShape: Invitation, JobShape: Job, MandateShape: Mandate},
@@ -82,6 +88,7 @@ ANNOTATED = {"SilenceShape.active"}
 """Fields of what a query adds to its rows."""
 FORMS: dict[type[Body], tuple[type[forms.BaseForm], ...]] = {
     AlertRouteBody: (RouteForm,),
+    BenchmarkBody: (BenchmarkForm,),
     CachePlanBody: (CachePlanForm,),
     CustomerBody: (CustomerForm,),
     OwnAlertRouteBody: (OwnRouteForm,),
@@ -92,6 +99,13 @@ FORMS: dict[type[Body], tuple[type[forms.BaseForm], ...]] = {
 """The forms of the pages that write the same."""
 OF_PROGRAMS = {
     "OwnAlertRouteBody.paused_until": "The page offers spans, such as 4 hours.",
+    "BenchmarkBody.cache_bytes": "The page takes GiB.",
+    "BenchmarkBody.data_bytes": "The page takes GiB.",
+    "BenchmarkBody.host": "The page takes host and group together.",
+    "BenchmarkBody.vg": "The page takes host and group together.",
+    "BenchmarkBody.seconds": "The page takes minutes.",
+    "BenchmarkBody.warm_seconds": "The page takes minutes.",
+    "BenchmarkBody.window": "The page takes both ends and the zone.",
     "CachePlanBody.price_minor": "The page takes an amount.",
     "CachePlanBody.size_bytes": "The page takes a number and its unit.",
     "VolumeBody.counts_heat": "The page has a button.",

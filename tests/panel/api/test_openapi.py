@@ -27,6 +27,7 @@ from storage.byte_sizes import GIB
 from storage.models import CachePlan, Event, EventKind, HeatTrace, HostChange, Placement, TagLimit
 from tests import make
 from tests.api_digest import changes, digest_of, read
+from tests.benchmark_scene import EVENING, make_benchmark
 from tests.panel.api.asking import V1, Program, member, own, staff
 from tests.panel.cast import proof
 from tests.panel.deliveries.alerts.telling import alert
@@ -250,6 +251,8 @@ NOT_THERE = {
     )
 }
 """Nothing is stopped, in maintenance or suspended in that world, and its disk is no SSD."""
+NAMES_NOTHING = {("/benchmarks/compare", 400)}
+"""It compares what the query names."""
 
 
 @pytest.mark.django_db
@@ -261,6 +264,7 @@ def test_answers_are_as_described(who: int) -> None:
     keys = {
         "volumes": there.volume.key,
         "hosts": there.host.key,
+        "benchmarks": make_benchmark(there.host, EVENING, timezone.now()).key,
         "jobs": there.volume.job_set.get().key,
         "customers": there.volume.customer.key,
         "orders": there.volume.orders.get().key,
@@ -298,7 +302,7 @@ def test_answers_are_as_described(who: int) -> None:
         said = operations["get"]["responses"][str(response.status_code)]["content"]
         schema = said[response["Content-Type"]]["schema"]
         Draft202012Validator({**schema, "components": body["components"]}).validate(response.json())
-    assert absent == (set() if who else NOT_THERE)
+    assert absent == (set() if who else NOT_THERE | NAMES_NOTHING)
 
 
 def test_every_tag_is_explained() -> None:

@@ -44,6 +44,29 @@ def test_more_than_root_allows_is_refused(agent: Agent, args: dict[str, Any]) ->
     assert error["code"] == "vg_not_allowed" and "allow-benchmarks 4" in error["correction"]
 
 
+def test_one_at_work_goes_on_where_root_denies_it(host: FakeHost, agent: Agent) -> None:
+    agent.world.allow(["vg0"], benchmark_bytes=GIB)
+    agent.data("inventory")
+    pause = host.pause_next("blockdev")
+    op = agent.start("bench.run", run_args(agent.world, "hdd", key=KEY))
+    assert pause.reached.wait(30)
+    agent.world.allow(["vg0"])
+    pause.resume()
+    outcome = agent.outcome(op)
+    assert outcome["state"] == "done", outcome["error"]
+    assert refusal(agent, run_args(agent.world, "hdd", key=OTHER))["code"] == "vg_not_allowed"
+
+
+def test_what_is_left_under_a_key_opens_nothing(host: FakeHost, agent: Agent) -> None:
+    tags = ("tiercel", f"tiercel.bench={KEY}")
+    host.root.add_lv(f"b-{KEY}", 64 * MIB, tags=tags)
+    args = run_args(agent.world, "hdd", key=KEY)
+    outcome = agent.outcome(agent.start("bench.run", args))
+    assert (outcome["state"], outcome["error"]["code"]) == ("failed", "vg_not_allowed")
+    assert scratch(agent) == set()
+    assert [argv for argv in host.executed if argv[0] in ("lvcreate", "fio")] == []
+
+
 def test_without_fio_the_line_that_installs_it_is_given(
     host: FakeHost, agent: Agent, args: dict[str, Any]
 ) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -18,14 +16,10 @@ from storage.analysis.curve.heat import (
     usable,
 )
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
+from storage.benchmarks.published import published_runs
 from storage.byte_sizes import GIB
 
-RUNS: Final = {
-    run["id"]: run
-    for run in json.loads(
-        (Path(__file__).parents[3] / "data" / "published-benchmarks.json").read_text()
-    )["runs"]
-}
+RUNS: Final = published_runs()
 RUN_SECONDS: Final = 1800
 BLOCK_BYTES: Final = 4096
 BLOCKS: Final = 2 * GIB // BLOCK_BYTES

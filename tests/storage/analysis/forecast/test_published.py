@@ -5,19 +5,17 @@ Sixteen reads were in flight for 30 minutes, so all reads together took 16 times
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from storage.analysis.forecast import CacheChoice, Stretch, Use, forecast, today, use
+from storage.benchmarks.published import published_runs
 from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy, Sums
 
-PUBLISHED = Path(__file__).parents[3] / "data" / "published-benchmarks.json"
-RUNS = {run["id"]: run for run in json.loads(PUBLISHED.read_text())["runs"]}
+RUNS = published_runs()
 RUN_MS, IN_FLIGHT = 30 * 60_000, 16
 START = datetime(2017, 7, 1, tzinfo=UTC)
 

@@ -5,18 +5,16 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from storage.benchmarks.published import published_runs
 from storage.metrics.rates import CounterReading, Delta, Figures, Sums, delta, figures
 from tests.storage import wire
 
-PUBLISHED = Path(__file__).parents[3] / "data" / "published-benchmarks.json"
-RUNS = {run["id"]: run for run in json.loads(PUBLISHED.read_text())["runs"]}
+RUNS = published_runs()
 CACHED = {"bcache-sc4m": 0.976, "bcache-sc0": 0.9962, "lvmcache-empty": 0.9974}
 CACHED["lvmcache-full"] = 0.7364
 MINUTES = 30

@@ -1,0 +1,1 @@
+"""Pages of benchmarks: what was measured, what to measure next, and who won."""

@@ -1,0 +1,183 @@
+"""The form that orders a benchmark."""
+
+from __future__ import annotations
+
+import re
+from datetime import time
+from typing import Any, Final
+
+from django import forms
+from django.forms.boundfield import BoundField
+
+from panel.benchmarks.asked_matrix import (
+    USUAL_DEPTH,
+    USUAL_JOBS,
+    USUAL_REPEATS,
+    USUAL_SECONDS,
+    AskedMatrix,
+)
+from panel.benchmarks.benchmark_words import ABOUT_PROFILES, ABOUT_STATES, PROFILES, STATES
+from panel.benchmarks.target_presets import EVENING, PRESETS
+from storage.benchmarks.matrix import (
+    MOST_DEPTH,
+    MOST_JOBS,
+    MOST_REPEATS,
+    CacheState,
+    Profile,
+    Spec,
+)
+from storage.byte_sizes import GIB
+from storage.models.benchmark import TITLE_LIMIT
+from storage.name_validators import demand_plain
+from storage.planner.daily_window import BadWindow, DailyWindow
+from storage.volumes.volume_groups import GroupChoice, groups_of
+
+SIZE: Final = re.compile(r"\d{1,6}(?:\.\d{1,3})?")
+MOST_SIZES: Final = 12
+MINUTES_OF_A_DAY: Final = 1440
+NUMBERS: Final = (
+    "data_gib",
+    "cache_gib",
+    "minutes",
+    "warm_minutes",
+    "repeats",
+    "jobs",
+    "iodepth",
+)
+OPTION: Final = re.compile(r"([a-z_]+)=(\S+)")
+
+
+class SizesField(forms.CharField):
+    """Sizes in GiB, with commas or spaces between, as bytes."""
+
+    def clean(self, value: Any) -> tuple[int, ...]:
+        """The sizes, each once, the smallest first."""
+        texts = str(super().clean(value)).replace(",", " ").split()
+        if len(texts) > MOST_SIZES:
+            raise forms.ValidationError(f"Enter at most {MOST_SIZES} sizes.")
+        for text in texts:
+            if SIZE.fullmatch(text) is None:
+                raise forms.ValidationError(
+                    f"“{text[:20]}” is no size. Enter GiB, such as 4 or 4, 8, 16."
+                )
+        return tuple(sorted({round(float(text) * GIB) for text in texts}))
+
+
+class OptionsField(forms.CharField):
+    """Options of fio, one a line, as pairs."""
+
+    def clean(self, value: Any) -> tuple[tuple[str, str], ...]:
+        """Each name with its value; whether fio may have them is judged later."""
+        pairs = list[tuple[str, str]]()
+        for line in filter(None, map(str.strip, str(super().clean(value) or "").splitlines())):
+            found = OPTION.fullmatch(line)
+            if found is None:
+                raise forms.ValidationError(f"“{line[:40]}” is no option. Write name=value.")
+            pairs.append((found[1], found[2]))
+        return tuple(pairs)
+
+
+class BenchmarkForm(forms.Form):
+    """What to measure, where, and when. `spec` and `chosen` are there once it is valid."""
+
+    title = forms.CharField(max_length=TITLE_LIMIT, required=False, validators=[demand_plain])
+    group = forms.ChoiceField(label="Host and volume group")
+    targets = forms.MultipleChoiceField(
+        choices=[(name, preset.title) for name, preset in PRESETS.items()], initial=list(EVENING)
+    )
+    states = forms.MultipleChoiceField(
+        choices=list(STATES.items()), initial=[CacheState.NEW.value], required=False
+    )
+    profiles = forms.MultipleChoiceField(
+        choices=list(PROFILES.items()), initial=[Profile.ZIPF_READ.value]
+    )
+    options = OptionsField(required=False, widget=forms.Textarea({"rows": 4}))
+    data_gib = SizesField(label="Data, GiB", initial="4", max_length=100)
+    cache_gib = SizesField(label="Cache, GiB", initial="4", max_length=100)
+    minutes = forms.FloatField(
+        label="Minutes a run",
+        initial=USUAL_SECONDS // 60,
+        min_value=0.2,
+        max_value=MINUTES_OF_A_DAY,
+    )
+    warm_minutes = forms.FloatField(
+        label="Warm-up, minutes",
+        initial=USUAL_SECONDS // 60,
+        min_value=0.2,
+        max_value=MINUTES_OF_A_DAY,
+    )
+    repeats = forms.IntegerField(initial=USUAL_REPEATS, min_value=1, max_value=MOST_REPEATS)
+    jobs = forms.IntegerField(label="Streams", initial=USUAL_JOBS, min_value=1, max_value=MOST_JOBS)
+    iodepth = forms.IntegerField(
+        label="Requests in flight, each", initial=USUAL_DEPTH, min_value=1, max_value=MOST_DEPTH
+    )
+    start = forms.TimeField(required=False, label="Runs begin from")
+    end = forms.TimeField(required=False, label="until")
+    zone = forms.CharField(max_length=64, required=False, label="Time zone")
+
+    spec: Spec | None = None
+    window: DailyWindow | None = None
+
+    def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.groups = groups_of(user)
+        choices = [(key, group.label) for key, group in self.groups.items()]
+        self.fields["group"].choices = choices  # type: ignore[attr-defined]
+
+    @property
+    def chosen(self) -> GroupChoice | None:
+        """The group, once it is valid."""
+        return self.groups.get(self.cleaned_data.get("group", "")) if self.is_bound else None
+
+    def offered(self, name: str, about: dict[str, str]) -> list[tuple[str, str, str, bool]]:
+        """The choices of a field: value, title, what it is for, and whether it is chosen."""
+        chosen = self[name].value() or []
+        choices = self.fields[name].choices  # type: ignore[attr-defined]
+        return [(key, title, about.get(key, ""), key in chosen) for key, title in choices]
+
+    @property
+    def number_fields(self) -> list[BoundField]:
+        """Those of sizes, times and counts, in their order."""
+        return [self[name] for name in NUMBERS]
+
+    @property
+    def offered_targets(self) -> list[tuple[str, str, str, bool]]:
+        return self.offered("targets", {name: each.about for name, each in PRESETS.items()})
+
+    @property
+    def offered_states(self) -> list[tuple[str, str, str, bool]]:
+        return self.offered("states", dict(ABOUT_STATES))
+
+    @property
+    def offered_profiles(self) -> list[tuple[str, str, str, bool]]:
+        return self.offered("profiles", dict(ABOUT_PROFILES))
+
+    def clean(self) -> dict[str, Any]:
+        """The matrix; whether it can be run, `storage.benchmarks` judges."""
+        data, group = self.cleaned_data, self.chosen
+        self._read_window(data.get("start"), data.get("end"))
+        if self.errors or group is None:
+            return data
+        self.spec = AskedMatrix(
+            targets=tuple(data["targets"]),
+            profiles=tuple(data["profiles"]),
+            data_bytes=data["data_gib"],
+            cache_bytes=data["cache_gib"],
+            states=tuple(data["states"]),
+            seconds=round(60 * data["minutes"]),
+            warm_seconds=round(60 * data["warm_minutes"]),
+            repeats=data["repeats"],
+            jobs=data["jobs"],
+            iodepth=data["iodepth"],
+            options=data["options"],
+        ).spec(group)
+        return data
+
+    def _read_window(self, start: time | None, end: time | None) -> None:
+        if (start is None) != (end is None):
+            self.add_error("start", "Enter both times, or leave both empty.")
+        elif start is not None and end is not None:
+            try:
+                self.window = DailyWindow(start, end, self.cleaned_data.get("zone") or "UTC")
+            except BadWindow as bad:
+                self.add_error("end", str(bad))

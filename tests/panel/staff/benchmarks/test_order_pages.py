@@ -1,0 +1,113 @@
+"""The page that orders a benchmark."""
+
+from __future__ import annotations
+
+from datetime import time
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from storage.benchmarks.matrix import CacheState, TargetKind
+from storage.byte_sizes import GIB
+from storage.models import Benchmark, Host
+from tests.one_line import on_one_line
+from tests.scene import Scene
+
+pytestmark = pytest.mark.django_db
+
+
+def asked(there: Scene, **changes: Any) -> dict[str, Any]:
+    return {
+        "group": f"{there.host.key}/{there.facts.vgs[0].uuid}",
+        "title": "Evening",
+        "targets": ["hdd", "lvmcache", "bcache"],
+        "states": ["new"],
+        "profiles": ["zipf_read"],
+        "data_gib": "1, 2",
+        "cache_gib": "0.5",
+        "minutes": "2",
+        "warm_minutes": "1",
+        "repeats": "3",
+        "jobs": "2",
+        "iodepth": "8",
+        **changes,
+    }
+
+
+def post(client: Client, data: dict[str, Any], status: int = 200) -> str:
+    response = client.post(reverse("benchmark-new"), data)
+    assert response.status_code == status
+    return on_one_line(response.content.decode())
+
+
+def test_the_form_begins_with_the_published_evening_and_what_it_takes(
+    staff: Client, there: Scene
+) -> None:
+    text = on_one_line(staff.get(reverse("benchmark-new")).content.decode())
+    assert '<dt>Runs</dt><dd class="num">15</dd>' in text
+    assert "about" in text and "Written to SSD" in text
+    assert "bcache, cutoff 4 MiB" in text
+
+
+def test_a_preview_says_what_it_takes_and_orders_nothing(staff: Client, there: Scene) -> None:
+    text = post(staff, asked(there, preview="1"))
+    assert '<dt>Runs</dt><dd class="num">18</dd>' in text
+    assert "lvmcache writethrough 512 MiB, new, zipf_read, 1 GiB" in text
+    assert not Benchmark.objects.exists()
+
+
+def test_an_order_has_the_matrix_that_was_chosen(staff: Client, there: Scene) -> None:
+    data = asked(there, states=["new", "junk"], start="02:00", end="05:00", zone="Europe/Berlin")
+    response = staff.post(reverse("benchmark-new"), data)
+    made = Benchmark.objects.get()
+    assert response["Location"] == reverse("benchmark", args=[made.key])
+    spec = made.matrix
+    assert [each.target for each in spec.targets] == [
+        TargetKind.HDD,
+        TargetKind.LVMCACHE,
+        TargetKind.BCACHE,
+    ]
+    assert spec.targets[2].sequential_cutoff_kib == 4096
+    assert (spec.data_bytes, spec.cache_bytes) == ((GIB, 2 * GIB), (GIB // 2,))
+    assert spec.states == (CacheState.NEW, CacheState.JUNK)
+    assert (spec.seconds, spec.repeats) == (120, 3)
+    assert made.window is not None and made.window.start == time(2)
+    assert made.title == "Evening"
+
+
+def test_what_the_host_cannot_do_is_said_with_what_to_do(staff: Client, there: Scene) -> None:
+    Host.objects.update(hello={"policy": {"vgs": ["vg0"]}, "benchmarks": {"quota_bytes": 0}})
+    text = post(staff, asked(there, preview="1"))
+    assert "has not allowed benchmarks" in text and "allow-benchmarks" in text
+    post(staff, asked(there), status=422)
+    assert not Benchmark.objects.exists()
+
+
+def test_a_run_that_does_not_fit_is_refused(staff: Client, there: Scene) -> None:
+    text = post(staff, asked(there, data_gib="400000", preview="1"))
+    assert "Choose a smaller size" in text
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("data_gib", "four", "is no size"),
+        ("data_gib", ",".join("123456789"), ""),
+        ("start", "02:00", "Enter both times"),
+        ("options", "rw", "is no option"),
+        ("repeats", "31", "less than or equal to 30"),
+        ("targets", [], "This field is required"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(
+    staff: Client, there: Scene, field: str, value: Any, message: str
+) -> None:
+    text = post(staff, asked(there, preview="1", **{field: value}))
+    assert message in text
+
+
+def test_without_a_group_that_may_be_used_the_page_says_what_root_does(staff: Client) -> None:
+    text = on_one_line(staff.get(reverse("benchmark-new")).content.decode())
+    assert "agent.pyz allow-vg" in text
