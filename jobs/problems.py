@@ -153,6 +153,28 @@ FROM storage_host host CROSS JOIN LATERAL (
     WHERE host_id = host.id AND at > %(kernels)s AND kind = 'kernel' ORDER BY at DESC LIMIT 1
 ) change WHERE host.state = 'active'
 """
+# A loss counts unless a later restart was judged to be one, or to be a gain (index
+# host_change_with_effect).
+SLOWER: Final = """
+SELECT loss.host_id, 'kernel_slower', 'warning', loss.at, '', '', NULL, '', '',
+    loss.figures || jsonb_build_object('before', loss.before, 'after', loss.after)
+FROM storage_hostchange loss JOIN storage_host host ON host.id = loss.host_id
+WHERE loss.effect = 'loss' AND loss.acceptance = '{}' AND host.state = 'active'
+    AND NOT EXISTS (SELECT FROM storage_hostchange later WHERE later.host_id = loss.host_id
+        AND later.effect <> '' AND later.at > loss.at)
+"""
+# What a kernel gate found counts until a later one of the host could tell (index gate_with_loss).
+REGRESSED: Final = """
+SELECT bench.host_id, 'kernel_regression', 'warning', bench.ended_at, '', '', NULL, '', '',
+    jsonb_build_object('before', gate.kernels->>0, 'after', gate.kernels->>-1, 'lost', (
+        SELECT string_agg(target->>'lost', '; ') FROM jsonb_array_elements(gate.targets) target
+        WHERE (target->>'is_alarm')::boolean))
+FROM storage_gate gate JOIN storage_benchmark bench ON bench.id = gate.benchmark_id
+JOIN storage_host host ON host.id = bench.host_id
+WHERE gate.effect = 'loss' AND gate.acceptance = '{}' AND host.state = 'active' AND NOT EXISTS (
+    SELECT FROM storage_benchmark newer JOIN storage_gate later ON later.benchmark_id = newer.id
+    WHERE newer.host_id = bench.host_id AND later.effect <> '' AND newer.id > bench.id)
+"""
 # A failure counts unless a later job of the volume did better or is at work; that of a benchmark's
 # run is told with the benchmark.
 UNDONE: Final = """
@@ -183,6 +205,8 @@ ROWS: Final = " UNION ALL ".join(
         UNREAD,
         OF_CACHES,
         KERNELS,
+        SLOWER,
+        REGRESSED,
         UNDONE,
     )
 )

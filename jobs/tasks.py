@@ -7,12 +7,19 @@ from celery import shared_task
 from jobs import collector, live_view, notify_workers
 from jobs.alerts import alert_judge
 from jobs.benchmarks import follow as following_benchmarks
+from jobs.benchmarks import gate_steps
 from jobs.engine import heat_traces, holds, media_checks
 from jobs.hosts import read_heat as reading_heat
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, dispatch, leave_writeback
 from jobs.queue import reaper as sweeping
-from storage.analysis import disk_condition, heat_store, host_rates, size_forecasts
+from storage.analysis import (
+    disk_condition,
+    heat_store,
+    host_rates,
+    restart_verdicts,
+    size_forecasts,
+)
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
 from storage.health import cache_condition_records, smart_records
@@ -40,6 +47,7 @@ def sweep() -> None:
     sweeping.sweep()
     media_checks.announce_due()
     heat_traces.announce_due()
+    gate_steps.announce_boots()
     following_benchmarks.announce_due_benchmarks()
 
 
@@ -159,6 +167,11 @@ def judge_caches() -> None:
 @shared_task
 def judge_cache_days() -> None:
     cache_condition_records.judge_lasting(database_now())
+
+
+@shared_task
+def judge_restarts() -> None:
+    restart_verdicts.judge_restarts(database_now())
 
 
 @shared_task

@@ -402,6 +402,7 @@ CELERY_BEAT_SCHEDULE = {
     "slow-volumes": every(20, "jobs.tasks.judge_volumes"),
     "caches": every(300, "jobs.tasks.judge_caches"),
     "cache-days": every(1800, "jobs.tasks.judge_cache_days"),
+    "restarts": every(1800, "jobs.tasks.judge_restarts"),
     "heat": every(600, "jobs.tasks.collect_heat"),
     "host-rates": every(21_600, "jobs.tasks.measure_hosts"),
     "forecasts": every(3600, "panel.tasks.judge_forecasts"),

@@ -63,6 +63,25 @@ def order(
     window: DailyWindow | None = None,
 ) -> Benchmark:
     """Have workers do all runs of a matrix, one after the other. Raises `Refused`."""
+    made = create_benchmark(host, spec, requester, title=title, purpose=purpose, window=window)
+    BenchmarkRun.objects.bulk_create(
+        BenchmarkRun(benchmark=made, number=number, cell=run.cell.to_json(), repeat=run.repeat)
+        for number, run in enumerate(runs_of(spec), 1)
+    )
+    notify_workers.benchmark(made.pk)
+    return made
+
+
+def create_benchmark(
+    host: Host,
+    spec: Spec,
+    requester: Requester,
+    *,
+    title: str,
+    purpose: BenchmarkPurpose,
+    window: DailyWindow | None,
+) -> Benchmark:
+    """One without any run yet. Raises `Refused`."""
     if (refusal := order_refusal(host, spec)) is not None:
         raise refusal
     if window is not None:
@@ -78,12 +97,7 @@ def order(
         "token": requester.token,
     }
     made = Benchmark.objects.create(**fields, **window_fields(window))
-    BenchmarkRun.objects.bulk_create(
-        BenchmarkRun(benchmark=made, number=number, cell=run.cell.to_json(), repeat=run.repeat)
-        for number, run in enumerate(runs_of(spec), 1)
-    )
     made.refresh_from_db()
-    notify_workers.benchmark(made.pk)
     return made
 
 

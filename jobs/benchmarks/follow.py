@@ -15,6 +15,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from jobs import notify_workers
+from jobs.benchmarks.gate_steps import advance_gate
 from jobs.benchmarks.permission import permission_refusal
 from jobs.benchmarks.settle import IsAtWork, settle
 from jobs.models import Origin
@@ -25,7 +26,14 @@ from storage.benchmarks.matrix import PlannedRun
 from storage.benchmarks.run_wish import wish_of
 from storage.database_clock import database_now
 from storage.host_data import clean_text
-from storage.models import Benchmark, BenchmarkRun, BenchmarkState, Host, RunState
+from storage.models import (
+    Benchmark,
+    BenchmarkPurpose,
+    BenchmarkRun,
+    BenchmarkState,
+    Host,
+    RunState,
+)
 from storage.models.benchmark import TO_FOLLOW, UNFINISHED
 from storage.models.host import HostState
 from storage.planner import Refused
@@ -113,8 +121,33 @@ def _go_on(benchmark: Benchmark) -> None:
             _set(held, not_before=None)
         elif held.state not in UNFINISHED:
             _set(held, not_before=None, ended_at=database_now())
-        else:
+        elif held.purpose != BenchmarkPurpose.GATE or _is_in_boot(held, host):
             _begin_next(held, host)
+
+
+def _is_in_boot(held: Benchmark, host: Host) -> bool:
+    """Whether the host is in a boot in which the gate has runs to begin; if not, the gate rests, or
+    is over."""
+    if (reason := _final_reason(held, host)) is not None:
+        _end(held, BenchmarkState.FAILED, reason)
+        return False
+    rest = advance_gate(held, host)
+    if rest is None:
+        return True
+    if rest.is_over:
+        _end(held, BenchmarkState.DONE, None)
+        return False
+    now = database_now()
+    _set(
+        held,
+        state=BenchmarkState.RUNNING,
+        begun_at=held.begun_at or now,
+        not_before=None if rest.again is None else now + rest.again,
+        waits_since=None,
+        message=rest.message[:512],
+        correction="",
+    )
+    return False
 
 
 def _begin_next(held: Benchmark, host: Host) -> None:

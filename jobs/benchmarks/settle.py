@@ -165,7 +165,11 @@ def _tries(run: BenchmarkRun) -> int:
 def _again(benchmark: Benchmark, run: BenchmarkRun) -> None:
     last = benchmark.runs.aggregate(last=Max("number"))["last"]
     BenchmarkRun.objects.create(
-        benchmark=benchmark, number=last + 1, cell=run.cell, repeat=run.repeat
+        benchmark=benchmark,
+        number=last + 1,
+        cell=run.cell,
+        repeat=run.repeat,
+        gate_boot=run.gate_boot,
     )
 
 

@@ -7,7 +7,7 @@ from django.urls import path
 from panel.api import disk_endpoints, host_endpoints, root_endpoint
 from panel.api.accounts import people_endpoints, token_endpoints
 from panel.api.alerts import alert_endpoints, route_endpoints
-from panel.api.benchmarks import benchmark_endpoints
+from panel.api.benchmarks import benchmark_endpoints, gate_endpoints
 from panel.api.customers import (
     cache_plan_endpoints,
     calibration_endpoint,
@@ -55,6 +55,12 @@ ROUTES = (
     ),
     ("hosts/<str:key>/inventory", inventory_endpoints.HostInventory, "api-host-inventory"),
     ("hosts/<str:key>/advice", inventory_endpoints.HostAdvice, "api-host-advice"),
+    ("gates/", gate_endpoints.Gates, "api-gates"),
+    ("gates/<str:key>", gate_endpoints.OneGate, "api-gate"),
+    ("gates/<str:key>/plan", gate_endpoints.GatePlanChoice, "api-gate-plan"),
+    ("gates/<str:key>/skip", gate_endpoints.KernelSkip, "api-gate-skip"),
+    ("gates/<str:key>/bisect", gate_endpoints.GateBisect, "api-gate-bisect"),
+    ("gates/<str:key>/acceptance", gate_endpoints.GateAcceptance, "api-gate-acceptance"),
     ("benchmarks/", benchmark_endpoints.Benchmarks, "api-benchmarks"),
     ("benchmarks/compare", benchmark_endpoints.BenchmarkComparison, "api-benchmark-comparison"),
     ("benchmarks/estimate", benchmark_endpoints.BenchmarkEstimation, "api-benchmark-estimate"),
@@ -97,6 +103,11 @@ ROUTES = (
         "hosts/<str:key>/events/<str:event>/comparison",
         timeline_endpoint.HostRestartComparison,
         "api-host-restart-comparison",
+    ),
+    (
+        "hosts/<str:key>/events/<str:event>/acceptance",
+        timeline_endpoint.LossAcceptance,
+        "api-host-loss-acceptance",
     ),
     ("hosts/<str:key>/faults", fault_endpoints.HostFaults, "api-host-faults"),
     (

@@ -16,6 +16,7 @@ from .benchmark_commands import benchmark_group
 from .cache_commands import cache_group
 from .event_commands import events_group
 from .exit_codes import CommandError, ExitCode
+from .gate_commands import gate_group
 from .host_commands import hosts_group
 from .job_commands import audit, jobs_group
 from .order_commands import list_plans, orders_group, show_calibration
@@ -64,6 +65,7 @@ for command in (
     volumes_group,
     cache_group,
     benchmark_group,
+    gate_group,
     jobs_group,
     orders_group,
     list_plans,

@@ -17,8 +17,10 @@ from storage.metrics.compare import Compared, times_longer
 from storage.metrics.rates.figures import percentile_ms
 from storage.metrics.samples.aggregate import aggregate
 from storage.metrics.samples.chunk_store import HOSTS, kept_for
-from storage.models import Host, HostChange, HostChangeKind, Resolution
+from storage.models import Host, HostChange, HostChangeKind, Resolution, RestartEffect
 
+LEAST_LOSS: Final = 1.05
+"""A loss that matters takes surely so many times as long."""
 LIKE_LOAD: Final = 1.5
 """Hours count as alike where one has at most so many times the I/O of the other."""
 
@@ -52,6 +54,13 @@ class RestartComparison:
         if self.times is None:
             return ""
         return "worse" if self.times[1] > 1 else "better" if self.times[2] < 1 else ""
+
+    @property
+    def effect(self) -> str:
+        """The loss or gain (`RestartEffect`) that alerts go by; "" for none that is certain."""
+        if self.times is not None and self.times[1] >= LEAST_LOSS:
+            return RestartEffect.LOSS
+        return RestartEffect.GAIN if self.verdict == "better" else ""
 
     @property
     def sentence(self) -> str:
@@ -93,7 +102,7 @@ def compare_restart(change: HostChange, now: datetime) -> RestartComparison:
     limit = max(now - keeping, earlier.at if earlier is not None else change.host.created_at)
     end = min(now, later.at if later is not None else now)
     # The hour of the restart belongs to neither side.
-    began = _next_hour(change.at)
+    began = next_hour(change.at)
     length = min(WEEK, (change.at - limit).total_seconds(), (end - began).total_seconds())
     days = max(0, int(length // DAY))
     if not days:
@@ -117,7 +126,8 @@ def compare_restart(change: HostChange, now: datetime) -> RestartComparison:
     return _compared(days, alike)
 
 
-def _next_hour(at: datetime) -> datetime:
+def next_hour(at: datetime) -> datetime:
+    """The first hour of which all is after it."""
     return at.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
 
 

@@ -41,7 +41,7 @@ def changes_of_hello(before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
     """A restart into another kernel is the change of the kernel alone."""
     if not before:
         return
-    kernels = _kernel(before), _kernel(after)
+    kernels = kernel_of(before), kernel_of(after)
     versions_known = all(_text(each, "kernel_version") for each in (before, after))
     same_release = _text(before, "kernel") == _text(after, "kernel")
     if all(kernels) and kernels[0] != kernels[1] and (versions_known or not same_release):
@@ -63,7 +63,7 @@ def _text(hello: Mapping[str, Any], name: str) -> str:
     return clean_text(value, TEXT_LIMIT) if isinstance(value, str) else ""
 
 
-def _kernel(hello: Mapping[str, Any]) -> str:
+def kernel_of(hello: Mapping[str, Any]) -> str:
     """ "6.1.0-28-amd64 (6.1.119)": the release, and what it is built from where it does not say."""
     release = _text(hello, "kernel")
     base = read_release(KernelIdentity(release, _text(hello, "kernel_version"))).base

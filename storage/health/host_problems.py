@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from storage.formatting import counted, seconds
+from storage.formatting import counted, ms, seconds
 from storage.models import Host
 from storage.models.host import HostState, silent_seconds
 from storage.problems.all_kinds import kind_of
@@ -77,6 +77,10 @@ def _gaps(
         gaps["began"] = stamp(since)
     if "never" in details:
         gaps["span"] = "since it was accepted" if details["never"] else f"for {gaps['lasted']}"
+    if "times" in details:
+        gaps["times"], gaps["least"], gaps["most"] = (f"{each:.2f}" for each in details["times"])
+        gaps["ms_before"], gaps["ms_after"] = (ms(each) for each in details["average_ms"])
+        gaps["pairs"] = counted(details["hours"], "hour")
     if "why" in details:
         gaps["why"] = (details["why"] or "smartctl finds no disk any more").rstrip(".")
     if "missing" in details:

@@ -17,7 +17,8 @@ from storage.models.event import Event, EventKind
 from storage.models.heat_day import HeatDay
 from storage.models.heat_trace import HeatTrace, TraceState
 from storage.models.host import Host
-from storage.models.host_change import HostChange, HostChangeKind
+from storage.models.host_change import HostChange, HostChangeKind, RestartEffect
+from storage.models.kernel_gate import BootState, Gate, GateBoot, GateEffect, GateKind
 from storage.models.measured_rate import ForecastRecord, MeasuredRate, RateKind
 from storage.models.outline import (
     CacheCondition,
@@ -47,6 +48,7 @@ __all__ = [
     "BenchmarkPurpose",
     "BenchmarkRun",
     "BenchmarkState",
+    "BootState",
     "CacheCondition",
     "CachePlan",
     "Customer",
@@ -59,6 +61,10 @@ __all__ = [
     "EventKind",
     "FleetLoad",
     "ForecastRecord",
+    "Gate",
+    "GateBoot",
+    "GateEffect",
+    "GateKind",
     "HeatDay",
     "HeatTrace",
     "Host",
@@ -75,6 +81,7 @@ __all__ = [
     "Placement",
     "RateKind",
     "Resolution",
+    "RestartEffect",
     "RunState",
     "Sample",
     "SampleChunk",

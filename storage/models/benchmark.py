@@ -185,7 +185,8 @@ class BenchmarkRun(models.Model):
     its measured part came. `conditions` is what else the host said of itself; `summary` is a
     `storage.benchmarks.summary.RunSummary` as JSON, null before there is one. `is_on_host`: the
     host may have a result of it that is still to be fetched, or to be forgotten there.
-    `is_put_off`: a person paused the benchmark and did not wait for the run."""
+    `is_put_off`: a person paused the benchmark and did not wait for the run. `gate_boot` is the
+    boot in which it is to be done, where it is one of a gate."""
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="runs")
     number = models.PositiveIntegerField()
@@ -204,6 +205,9 @@ class BenchmarkRun(models.Model):
     correction = models.CharField(max_length=512, blank=True)
     conditions = models.JSONField(default=dict, blank=True)
     summary = models.JSONField(null=True, blank=True)
+    gate_boot = models.ForeignKey(
+        "storage.GateBoot", null=True, blank=True, on_delete=models.CASCADE, related_name="runs"
+    )
     is_on_host = models.BooleanField(default=False)
     is_put_off = models.BooleanField(default=False)
 

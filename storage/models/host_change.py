@@ -26,6 +26,13 @@ class HostChangeKind(models.TextChoices):
     DISK_CHANGED = "disk_changed", "Disk changed"
 
 
+class RestartEffect(models.TextChoices):
+    """What a restart into another kernel was judged to have done to the host's I/O."""
+
+    LOSS = "loss", "Slower"
+    GAIN = "gain", "Faster"
+
+
 class HostChangeQuerySet(models.QuerySet["HostChange"]):
     def visible_to(self, user: Person) -> Self:
         return self if is_staff(user) else self.none()
@@ -34,7 +41,11 @@ class HostChangeQuerySet(models.QuerySet["HostChange"]):
 class HostChange(models.Model):
     """One change, at the moment when the host first told of it. `subject` is what changed where the
     host has several (a disk), `before` and `after` what it was; "" where there was nothing. `count`
-    is how often it happened within a short time, when it is kept as one."""
+    is how often it happened within a short time, when it is kept as one.
+
+    A restart into another kernel is judged by the days around it: `effect` is "" where no
+    difference is certain, `figures` are those of the last judgement that knew any, `judged_at` is
+    the moment of the last one. `acceptance` says who lives with a loss: `at`, `by`, `reason`."""
 
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="timeline")
     at = models.DateTimeField()
@@ -43,6 +54,10 @@ class HostChange(models.Model):
     before = models.CharField(max_length=TEXT_LIMIT, blank=True)
     after = models.CharField(max_length=TEXT_LIMIT, blank=True)
     count = models.PositiveIntegerField(default=1)
+    effect = models.CharField(max_length=8, choices=RestartEffect.choices, blank=True)
+    figures = models.JSONField(default=dict, blank=True)
+    judged_at = models.DateTimeField(null=True)
+    acceptance = models.JSONField(default=dict, blank=True)
 
     objects = HostChangeQuerySet.as_manager()
 
@@ -51,8 +66,19 @@ class HostChange(models.Model):
             models.CheckConstraint(
                 condition=models.Q(kind__in=HostChangeKind.values), name="host_change_kind_known"
             ),
+            models.CheckConstraint(
+                condition=models.Q(effect__in=["", *RestartEffect.values]),
+                name="host_change_effect_known",
+            ),
         )
-        indexes = (models.Index(fields=("host", "-at", "-id"), name="host_change_newest"),)
+        indexes = (
+            models.Index(fields=("host", "-at", "-id"), name="host_change_newest"),
+            models.Index(
+                fields=("host", "-at"),
+                condition=~models.Q(effect=""),
+                name="host_change_with_effect",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} of {self.host} at {self.at:%Y-%m-%d %H:%M}"

@@ -133,6 +133,38 @@ HOST_KINDS: Final = (
         once_unlisted="Another kernel is reported for 5 minutes only. Nothing was changed back.",
     ),
     ProblemKind(
+        "kernel_regression",
+        "Slower with another kernel",
+        "A kernel gate found {count} hosts slower with another kernel",
+        "Guests would wait longer for their disks with this kernel.",
+        message="The kernel gate found {after} slower than {before}: {lost}.",
+        correction="Stay with the earlier kernel, or gate a later one. A bisect on the page of the "
+        "gate finds the kernel that brought it. Whoever lives with it accepts it there.",
+        # A gate judges once, at its end.
+        hold_seconds=0,
+        resolve_seconds=0,
+        way="kernels",
+    ),
+    ProblemKind(
+        "kernel_slower",
+        "I/O slower since a restart into another kernel",
+        "I/O of {count} hosts has been slower since they restarted into another kernel",
+        "Guests wait longer for their disks, with about as much to do as before.",
+        message="Since {began}, with kernel {after}, an I/O takes {times} times as long as with "
+        "{before} ({least} to {most}): {ms_after} on average, before that {ms_before}, in {pairs} "
+        "with about as much I/O.",
+        correction="Read the line of this restart in History on the host's page, which compares "
+        "both sides. Start the host into the earlier kernel or a later one, or accept the loss "
+        "there.",
+        # It is judged once a day from the figures of days.
+        hold_seconds=0,
+        resolve_seconds=0,
+        way="history",
+        # The gate measured it with more care.
+        follows=("kernel_regression",),
+        follows_late=("kernel_regression",),
+    ),
+    ProblemKind(
         "boot_incomplete",
         "Restart incomplete",
         "{count} hosts did not recover completely after a restart",

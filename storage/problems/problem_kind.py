@@ -11,7 +11,19 @@ JUDGED_TWICE_SECONDS: Final = 660
 
 About = Literal["host", "disk", "array", "group", "volume", "job", "panel"]
 JudgedBy = Literal["", "smart", "sample", "hour", "days", "disk_load", "read_time"]
-Way = Literal["", "bulk", "refresh", "keys", "enrol", "missing", "disks", "volume", "job"]
+Way = Literal[
+    "",
+    "bulk",
+    "refresh",
+    "keys",
+    "enrol",
+    "missing",
+    "disks",
+    "history",
+    "kernels",
+    "volume",
+    "job",
+]
 Listing = Literal[
     "problem_hosts",
     "unreached_hosts",

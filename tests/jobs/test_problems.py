@@ -184,6 +184,33 @@ def test_a_restart_into_another_kernel_is_one_for_a_while() -> None:
     assert problems(of) == ()
 
 
+def test_a_host_is_slower_until_a_later_restart_is_faster_or_a_person_accepts_it() -> None:
+    of = host()
+    figures = {"times": [1.304, 1.2, 1.4], "hours": 30, "days": 2, "average_ms": [2.0, 2.608]}
+
+    def restart(days_ago: int, effect: str) -> HostChange:
+        at = NOW() - timedelta(days=days_ago)
+        fields: dict[str, Any] = {"before": "6.1.0-40", "after": "6.1.0-47", "figures": figures}
+        return HostChange.objects.create(host=of, at=at, kind="kernel", effect=effect, **fields)
+
+    restart(9, "gain")
+    loss = restart(8, "loss")
+    restart(3, "")
+    (problem,) = problems(of)
+    assert (problem.code, problem.severity, problem.since) == ("kernel_slower", "warning", loss.at)
+    assert (
+        "with kernel 6.1.0-47, an I/O takes 1.30 times as long as with 6.1.0-40" in problem.message
+    )
+    assert "(1.20 to 1.40): 2.61 ms on average, before that 2.00 ms, in 30 hours" in problem.message
+    loss.acceptance = {"by": "ada@example.org"}
+    loss.save()
+    assert problems(of) == ()
+    again = restart(2, "loss")
+    assert [each.since for each in problems(of)] == [again.at]
+    restart(1, "gain")
+    assert problems(of) == ()
+
+
 def test_data_at_risk_comes_first_then_errors_then_warnings() -> None:
     there = host(
         problems=[told("no_boot_unit", "warning"), told("stuck"), told("writeback_single_ssd")]

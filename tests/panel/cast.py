@@ -46,6 +46,7 @@ from storage.access import MemberRole, StaffRole
 from storage.models import (
     CachePlan,
     Customer,
+    Gate,
     HeatTrace,
     HostChange,
     HostChangeKind,
@@ -64,7 +65,7 @@ NOUNS = {
     **{"orders": "order", "cache-plans": "plan", "people": "person", "members": "member"},
     **{"alerts": "alert", "silences": "silence", "alert-routes": "alert_route"},
     **{"webhooks": "webhook", "bulk-changes": "bulk", "tokens": "token"},
-    **{"benchmarks": "benchmark"},
+    **{"benchmarks": "benchmark", "gates": "gate"},
     **{"invitations": "invitation", "messages": "alert_message", "tag-limits": "tag_limit"},
 }
 """The nouns of the API's addresses, and what of `Cast.ids` stands behind each."""
@@ -251,6 +252,7 @@ def cast() -> Cast:
     )
     measured = make_benchmark(acme.there.host, EVENING, timezone.now())
     share_by_link(measured)
+    Gate.objects.create(benchmark=measured, kernels=["6.1.0-26", "6.1.0-28"], boots_a_side=4)
     webhook = Webhook.objects.create(
         name="Scripts", url=seal("https://scripts.example.org/"), secret=seal(new_secret())
     )
@@ -280,6 +282,7 @@ def cast() -> Cast:
                 volume=acme.there.volume, host=acme.there.host, minutes=15, chunk_bytes=65_536
             ).key,
             "benchmark": measured.key,
+            "gate": measured.key,
             "benchmark_link": measured.share_key,
             "nowhere": "no/where",
             "document": "operators",

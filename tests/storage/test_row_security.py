@@ -72,6 +72,8 @@ STAFF_ONLY = {
     "storage_benchmark",
     "storage_benchmarkfile",
     "storage_benchmarkrun",
+    "storage_gate",
+    "storage_gateboot",
     "storage_diskround",
     "storage_physicaldisk",
     "storage_diskreading",

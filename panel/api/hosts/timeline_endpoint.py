@@ -11,12 +11,30 @@ from rest_framework.response import Response
 
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
-from panel.api.framework.fields import Choice, DateTime, Float, Integer, Text
+from panel.api.framework.bodies import Body
+from panel.api.framework.fields import By, Choice, DateTime, Float, Integer, Text
 from panel.api.framework.parameters import OneOf
 from panel.api.framework.shape import Shape
 from panel.api.hosts.host_resource import HostResource
+from storage.access import Right
 from storage.analysis.restart_comparison import compare_restart
-from storage.models import HostChange, HostChangeKind
+from storage.analysis.restart_verdicts import REASON_LIMIT, accept_loss, revoke_loss_acceptance
+from storage.database_clock import database_now
+from storage.models import Host, HostChange, HostChangeKind, RestartEffect
+
+
+class LossAcceptanceShape(Shape):
+    """Who lives with a host that is slower since a restart into another kernel, and why."""
+
+    at = DateTime("When it happened.")
+    by = By()
+    reason = Text("Why, in the words of who said so.")
+
+
+class AcceptLossBody(Body):
+    """Why the host may be slower."""
+
+    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
 
 
 class HostEventShape(Shape):
@@ -30,6 +48,18 @@ class HostEventShape(Shape):
     before = Text("What it was; empty: nothing.")
     after = Text("What it is since; empty: nothing.")
     count = Integer("How often it happened within an hour of `at`.")
+    effect = Choice(
+        "What the days around a restart into another kernel show: I/O is slower (`loss`) or faster "
+        "since; null: no difference is certain, or none is known yet.",
+        RestartEffect.choices,
+        null=True,
+        of=lambda change: change.effect or None,
+    )
+    acceptance = LossAcceptanceShape(
+        "Who accepted the loss; null: no one.",
+        of=lambda change: change.acceptance or None,
+        null=True,
+    )
 
 
 class LikeHoursShape(Shape):
@@ -88,7 +118,49 @@ class HostEvents(HostResource):
         return self.page(HostChange.objects.visible_to(self.user).filter(host=self.host(key)))
 
 
-class HostRestartComparison(HostResource):
+class RestartResource(HostResource):
+    """Of one restart into another kernel."""
+
+    def restart(self, host: Host, event: str) -> HostChange:
+        """By the number of its event."""
+        number = int(event) if event.isascii() and event.isdecimal() and len(event) < 19 else 0
+        kernels = HostChange.objects.visible_to(self.user).filter(
+            host=host, kind=HostChangeKind.KERNEL
+        )
+        return get_object_or_404(kernels.select_related("host"), pk=number)
+
+
+class LossAcceptance(RestartResource):
+    """The word of a person that a host may be slower since a restart into another kernel."""
+
+    @operation(
+        "host_loss_accept",
+        "Accept that a host is slower since a restart into another kernel",
+        HostEventShape,
+        body=AcceptLossBody,
+    )
+    def put(self, request: Request, key: str, event: str) -> Response:
+        """The problem `kernel_slower` is over. Only where `effect` is `loss`."""
+        change = self.restart(self.host(key, Right.OPERATE), event)
+        accept_loss(change, self.user.email, self.read()["reason"], database_now())
+        change.refresh_from_db()
+        return self.shown(change)
+
+    @operation(
+        "host_loss_revoke",
+        "Take back the acceptance of a loss",
+        HostEventShape,
+        problems=(422,),
+    )
+    def delete(self, request: Request, key: str, event: str) -> Response:
+        """The loss is a problem again."""
+        change = self.restart(self.host(key, Right.OPERATE), event)
+        revoke_loss_acceptance(change)
+        change.refresh_from_db()
+        return self.shown(change)
+
+
+class HostRestartComparison(RestartResource):
     """What a restart into another kernel changed."""
 
     @operation(
@@ -99,12 +171,7 @@ class HostRestartComparison(HostResource):
     def get(self, request: Request, key: str, event: str) -> Response:
         """Up to a week on each side, but not beyond another such restart. Only of events of the
         kind `kernel`."""
-        host = self.host(key)
-        number = int(event) if event.isascii() and event.isdecimal() and len(event) < 19 else 0
-        kernels = HostChange.objects.visible_to(self.user).filter(
-            host=host, kind=HostChangeKind.KERNEL
-        )
-        change = get_object_or_404(kernels.select_related("host"), pk=number)
+        change = self.restart(self.host(key), event)
         compared = compare_restart(change, timezone.now())
         times, low, high = compared.times or (None, None, None)
         return self.shown(

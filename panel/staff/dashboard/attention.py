@@ -53,6 +53,8 @@ LINKS: Final[Mapping[Way, tuple[str, str, str]]] = {
     "enrol": ("host-enrol", "", "Continue enrolment"),
     "missing": ("host-volumes", "#missing", "Show volumes"),
     "disks": ("host-disks", "#disks", "Show disks"),
+    "kernels": ("host-kernels", "", "Show gates"),
+    "history": ("host-history", "#kernel-compared", "Compare kernels"),
 }
 """Where what concerns one host is mended, by `ProblemKind.way`: page, place there, and button."""
 

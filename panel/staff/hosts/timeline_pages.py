@@ -1,5 +1,5 @@
-"""The history of a host: its time line, what a restart into another kernel changed, and the faults
-of its kernel, which an administrator may accept."""
+"""The history of a host: its time line, what a restart into another kernel changed, which a person
+may accept, and the faults of its kernel, which an administrator may accept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from panel.staff.hosts.host_events import event_rows, host_events
 from panel.staff.hosts.pages import find_host, frame
 from panel.staff.job_requests import actor_of, show_refusal
 from storage.access import Right, staff_view
-from storage.analysis.restart_comparison import RestartComparison, compare_restart
+from storage.analysis import restart_verdicts
+from storage.analysis.restart_comparison import compare_restart
+from storage.analysis.restart_verdicts import standing_loss
 from storage.database_clock import database_now
 from storage.health import accepted_faults
 from storage.health.accepted_faults import REASON_LIMIT, faults_with_decisions
@@ -43,6 +45,7 @@ TIMELINE: Final = ListDefinition(
         ("before", lambda each: each.before),
         ("after", lambda each: each.after),
         ("count", lambda each: each.count),
+        ("effect", lambda each: each.effect),
     ),
 )
 
@@ -70,21 +73,38 @@ class AcceptFaultForm(forms.Form):
         return typed
 
 
+class AcceptLossForm(forms.Form):
+    """Why a host may be slower since a restart into another kernel."""
+
+    reason = forms.CharField(
+        max_length=restart_verdicts.REASON_LIMIT,
+        label="Reason",
+        validators=[demand_plain],
+        error_messages={"required": "Enter why: the time line keeps it."},
+    )
+
+
 @staff_view()
 @require_safe
 def history(request: HttpRequest, key: str) -> HttpResponse:
-    """`compare` is a restart into another kernel, by its number."""
+    """`compare` is a restart into another kernel, by its number; without it, a loss that stands is
+    shown."""
     shown = find_host(request, key)
     if wants_csv(request):
         return csv_of(request, TIMELINE, _rows(request, shown))
-    return _page(request, shown)
+    return _page(request, shown, _asked(request, shown))
 
 
 def _rows(request: HttpRequest, host: Host) -> Any:
     return HostChange.objects.visible_to(request.user).filter(host=host).order_by("-at", "-pk")
 
 
-def _page(request: HttpRequest, host: Host, wrong: AcceptFaultForm | None = None) -> HttpResponse:
+def _page(
+    request: HttpRequest,
+    host: Host,
+    compared: HostChange | None = None,
+    wrong: AcceptFaultForm | AcceptLossForm | None = None,
+) -> HttpResponse:
     facts = inventory_of(host)
     faults = () if facts is None else faults_with_decisions(host, facts)
     kernel = KernelIdentity() if facts is None else facts.kernel
@@ -100,27 +120,33 @@ def _page(request: HttpRequest, host: Host, wrong: AcceptFaultForm | None = None
         "faults": [(each, _form_of(each.present.fault.code, wrong)) for each in faults],
         "list": (listed := list_page(request, TIMELINE, host_events(request.user, host))),
         "rows": event_rows(listed.page),
-        "compared": _compared(request, host),
+        "compared": None
+        if compared is None
+        else (compared, compare_restart(compared, timezone.now())),
+        "loss_form": wrong if isinstance(wrong, AcceptLossForm) else AcceptLossForm(),
         "kernel_kind": HostChangeKind.KERNEL,
     }
     status = HTTPStatus.OK if wrong is None else HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, "staff/hosts/host_history.html", context, status=status)
 
 
-def _form_of(code: str, wrong: AcceptFaultForm | None) -> AcceptFaultForm:
-    return wrong if wrong is not None and wrong.code == code else AcceptFaultForm(code)
+def _form_of(code: str, wrong: forms.Form | None) -> AcceptFaultForm:
+    if isinstance(wrong, AcceptFaultForm) and wrong.code == code:
+        return wrong
+    return AcceptFaultForm(code)
 
 
-def _compared(request: HttpRequest, host: Host) -> tuple[HostChange, RestartComparison] | None:
+def _asked(request: HttpRequest, host: Host) -> HostChange | None:
     asked = request.GET.get("compare", "")
-    if not asked:
-        return None
+    return _restart(request, host, asked) if asked else standing_loss(host)
+
+
+def _restart(request: HttpRequest, host: Host, asked: str) -> HostChange:
     kernels = HostChange.objects.visible_to(request.user).filter(
         host=host, kind=HostChangeKind.KERNEL
     )
     number = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 19 else 0
-    change = get_object_or_404(kernels.select_related("host"), pk=number)
-    return change, compare_restart(change, timezone.now())
+    return get_object_or_404(kernels.select_related("host"), pk=number)
 
 
 def _named(request: HttpRequest) -> str:
@@ -136,7 +162,7 @@ def accept_fault(request: HttpRequest, key: str) -> HttpResponse:
     host, fault = find_host(request, key), _named(request)
     form = AcceptFaultForm(fault, request.POST)
     if not form.is_valid():
-        return _page(request, host, form)
+        return _page(request, host, wrong=form)
     who, reason = str(actor_of(request)), form.cleaned_data["reason"]
     try:
         accepted_faults.accept_fault(host, fault, who, reason, database_now())
@@ -156,4 +182,36 @@ def revoke_fault(request: HttpRequest, key: str) -> HttpResponse:
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, f"The fault {fault} is no longer accepted on {host.name}.")
+    return redirect("host-history", key)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def accept_loss(request: HttpRequest, key: str, event: str) -> HttpResponse:
+    """That the host is slower since this restart is a problem no more."""
+    host = find_host(request, key)
+    change = _restart(request, host, event)
+    form = AcceptLossForm(request.POST)
+    if not form.is_valid():
+        return _page(request, host, change, form)
+    who, reason = str(actor_of(request)), form.cleaned_data["reason"]
+    try:
+        restart_verdicts.accept_loss(change, who, reason, database_now())
+    except Refused as refused:
+        return show_refusal(request, refused)
+    messages.success(request, f"The loss with kernel {change.after} is accepted on {host.name}.")
+    return redirect("host-history", key)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def revoke_loss(request: HttpRequest, key: str, event: str) -> HttpResponse:
+    """The loss is a problem again."""
+    host = find_host(request, key)
+    change = _restart(request, host, event)
+    try:
+        restart_verdicts.revoke_loss_acceptance(change)
+    except Refused as refused:
+        return show_refusal(request, refused)
+    messages.success(request, f"The loss on {host.name} is a problem again.")
     return redirect("host-history", key)

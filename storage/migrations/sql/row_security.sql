@@ -53,6 +53,8 @@ BEGIN
         ('storage_benchmark', 'false'),
         ('storage_benchmarkfile', 'false'),
         ('storage_benchmarkrun', 'false'),
+        ('storage_gate', 'false'),
+        ('storage_gateboot', 'false'),
         ('storage_cachecondition', 'false'),
         ('storage_cacheplanevent', 'false'),
         ('storage_device', 'false'),

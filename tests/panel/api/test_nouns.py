@@ -23,6 +23,7 @@ from panel.api.alerts.route_endpoints import (
 )
 from panel.api.benchmarks.benchmark_bodies import BenchmarkBody
 from panel.api.benchmarks.benchmark_shapes import BenchmarkRunShape, BenchmarkShape
+from panel.api.benchmarks.gate_endpoints import GateShape
 from panel.api.customers.cache_plan_endpoints import CachePlanBody, CachePlanShape
 from panel.api.customers.customer_endpoints import CustomerBody, CustomerShape, MandateShape
 from panel.api.customers.order_endpoints import OrderShape
@@ -74,7 +75,7 @@ from storage.models import (
 
 ROWS: dict[type[Shape], type[Any]] = {
     **{AlertEventShape: AlertEvent, AlertMessageShape: AlertDelivery, AlertRouteShape: AlertRoute},
-    **{BenchmarkRunShape: BenchmarkRun, BenchmarkShape: Benchmark},
+    **{BenchmarkRunShape: BenchmarkRun, BenchmarkShape: Benchmark, GateShape: Benchmark},
     **{AlertShape: Alert, BulkChangeShape: BulkChange, CachePlanShape: CachePlan},
     **{CustomerShape: Customer, HaltShape: Halt, HostEventShape: HostChange, HostShape: Host},
     **{InvitationShape: Invitation, JobShape: Job, MandateShape: Mandate},

@@ -56,3 +56,16 @@ def test_only_a_restart_of_this_host_into_another_kernel_is_compared() -> None:
     for host, number in ((change.host, boot.pk), (other, change.pk), (change.host, "x")):
         path = f"/hosts/{host.key}/events/{number}/comparison"
         problem(asking.get(path), 404, "not_found")
+
+
+def test_a_program_accepts_a_loss_and_takes_that_back() -> None:
+    change, asking = restart(make.host()), staff("operator")
+    path = f"/hosts/{change.host.key}/events/{change.pk}/acceptance"
+    problem(asking.send("put", path, {"reason": "x"}), 422, "absent")
+    HostChange.objects.update(effect="loss")
+    body = asking.send("put", path, {"reason": "Mitigations stay on"}).json()
+    assert (body["effect"], body["acceptance"]["reason"]) == ("loss", "Mitigations stay on")
+    [event] = asking.get(f"/hosts/{change.host.key}/events").json()["items"]
+    assert event["acceptance"] == body["acceptance"]
+    assert asking.send("delete", path).json()["acceptance"] is None
+    problem(asking.send("delete", path), 422, "absent")

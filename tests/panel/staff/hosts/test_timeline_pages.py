@@ -88,7 +88,7 @@ def test_the_time_line_comes_as_csv(admin: Client) -> None:
     change(host, "kernel", before="=6.1", after="6.12")
     response = admin.get(reverse("host-history", args=[host.key]), {"format": "csv"})
     lines = response.content.decode().splitlines()
-    assert lines[0] == "at,kind,subject,before,after,count"
+    assert lines[0] == "at,kind,subject,before,after,count,effect"
     assert "kernel" in lines[1] and ",'=6.1," in lines[1]
 
 
@@ -106,6 +106,42 @@ def test_a_restart_into_another_kernel_offers_the_comparison(admin: Client) -> N
     for number in ("0", "x", "9" * 30, str(change(host, "boot").pk)):
         url = reverse("host-history", args=[host.key])
         assert admin.get(url, {"compare": number}).status_code == 404
+
+
+def lost(host: Host) -> HostChange:
+    """A restart that is known to have made the host slower."""
+    figures = {"times": [1.3, 1.2, 1.4], "hours": 30, "days": 2, "average_ms": [2.0, 2.6]}
+    fields = {"before": "6.1", "after": HOSTILE, "effect": "loss", "figures": figures}
+    return change(host, "kernel", 3 * 24 * 60, **fields)
+
+
+def test_a_loss_is_shown_unasked_and_a_person_accepts_it_and_takes_that_back(
+    admin: Client,
+) -> None:
+    host = scene().host
+    made = lost(host)
+    text = page(admin, host)
+    assert "Each side needs" in text or "Not enough data" in text
+    assert "Slower" in text and "Accept the loss" in text and HOSTILE not in text
+    url = reverse("host-loss-accept", args=[host.key, made.pk])
+    refused = admin.post(url, {"reason": ""})
+    assert refused.status_code == 422 and "Enter why" in refused.content.decode()
+    assert admin.post(url, {"reason": "Mitigations stay on"}).status_code == 302
+    made.refresh_from_db()
+    assert made.acceptance["reason"] == "Mitigations stay on" and "@" in made.acceptance["by"]
+    text = page(admin, host)
+    assert "Mitigations stay on" in text and "accepted" in text
+    assert admin.post(reverse("host-loss-revoke", args=[host.key, made.pk])).status_code == 302
+    assert "Accept the loss" in page(admin, host)
+    assert admin.post(reverse("host-loss-revoke", args=[host.key, made.pk])).status_code == 422
+
+
+def test_a_restart_that_brought_no_loss_has_nothing_to_accept(admin: Client) -> None:
+    host = scene().host
+    made = change(host, "kernel", 3 * 24 * 60, before="6.1", after="6.12")
+    assert "Accept the loss" not in page(admin, host, compare=made.pk)
+    url = reverse("host-loss-accept", args=[host.key, made.pk])
+    assert admin.post(url, {"reason": "x"}).status_code == 422
 
 
 def test_a_fault_that_refuses_is_shown_with_reason_and_link(admin: Client) -> None:

@@ -1,0 +1,304 @@
+"""Kernel gates and bisects of kernels: ordered, planned, watched; what was lost is accepted."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.benchmarks.gate_figures import progress_of
+from jobs.benchmarks.gate_order import (
+    MOST_BOOTS_A_SIDE,
+    MOST_KERNELS,
+    REASON_LIMIT,
+    accept_regression,
+    choose_plan,
+    order_bisect,
+    order_gate,
+    revoke_regression,
+    skip_kernel,
+)
+from jobs.benchmarks.gate_steps import bisect_of
+from panel.api.benchmarks.benchmark_bodies import MatrixBody
+from panel.api.benchmarks.benchmark_endpoints import BenchmarkResource
+from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
+from panel.api.framework.bodies import Body
+from panel.api.framework.fields import (
+    Boolean,
+    By,
+    Choice,
+    DateTime,
+    Float,
+    Integer,
+    List,
+    Text,
+    Texts,
+)
+from panel.api.framework.parameters import OneOf, Parameter
+from panel.api.framework.refs import Noun, Ref
+from panel.api.framework.shape import Shape
+from storage.access import Right
+from storage.analysis.comparison import Word
+from storage.benchmarks.gate import LEAST_BOOTS
+from storage.database_clock import database_now
+from storage.models import Benchmark, BenchmarkState, GateEffect, GateKind
+from storage.models.benchmark import TITLE_LIMIT
+from storage.models.kernel_gate import KERNEL_LIMIT
+
+
+class GatePlanShape(Shape):
+    """What a choice takes, as the pilot says."""
+
+    slower = Float("The slow-down that is named, as a share.", of=lambda plan: plan["slower"])
+    power = Float("In which share of all cases.", of=lambda plan: plan["power"])
+    boots_a_side = Integer("Boots of each kernel.", of=lambda plan: plan["boots_a_side"])
+    runs_a_boot = Integer("Runs of each target in a boot.", of=lambda plan: plan["runs_a_boot"])
+    seconds = Float("All of it, without your restarts.", of=lambda plan: plan["seconds"])
+
+
+class GateTargetShape(Shape):
+    """The verdict on one target, kernel B against kernel A."""
+
+    label = Text("The target with its settings.", of=lambda target: target["label"])
+    word = Choice("The verdict.", [word.value for word in Word], of=lambda target: target["word"])
+    sentence = Text("The verdict, for people.", of=lambda target: target["sentence"])
+    q = Float(
+        "The false discovery rate at which it is named; null: nothing was compared.",
+        of=lambda target: target["q"],
+        null=True,
+    )
+    is_alarm = Boolean("Whether it is a regression.", of=lambda target: target["is_alarm"])
+    lacks = Text("Why a slow-down is no alarm yet.", of=lambda target: target["lacks"])
+    iops_before = Float("IOPS with kernel A.", of=lambda target: target["iops"][0])
+    iops_after = Float("IOPS with kernel B.", of=lambda target: target["iops"][1])
+    lost = Text("What became of it, in figures.", of=lambda target: target["lost"])
+
+
+class GateBootShape(Shape):
+    """A boot of the host in which it measures."""
+
+    number = Integer("Counts from 1.")
+    part = Text("What it is measured for: `pilot`, `a`, `b` or `step`.")
+    kernel = Text("Release of its kernel.")
+    state = Text("`settling`, `measuring`, `done` or `void`.")
+    seen_at = DateTime("When the panel first saw it.")
+
+
+class GateAcceptanceShape(Shape):
+    """Who lives with a loss, and why."""
+
+    at = DateTime("When it happened.")
+    by = By()
+    reason = Text("Why, in the words of who said so.")
+
+
+class GateShape(Noun):
+    """Two kernels that are compared by boots, or kernels that are bisected. It is a benchmark, of
+    the same key, with runs in several boots."""
+
+    title = Text("What people call it.", of=str)
+    host = Ref("Where it runs.")
+    kind = Choice("What is asked.", GateKind.choices, of="gate.kind")
+    state = Choice("Where it stands.", BenchmarkState.choices)
+    message = Text("What is awaited, such as a restart, in a sentence for people.")
+    kernels = Texts(
+        "A and B of a gate, all of a bisect; B may be empty until the host runs it.",
+        of="gate.kernels",
+    )
+    boots_a_side = Integer("Null before a plan is chosen.", of="gate.boots_a_side", null=True)
+    boots_left = Integer(
+        "Null before a plan is chosen.",
+        of=lambda row: progress_of(row.gate).boots_left,
+        null=True,
+    )
+    effect = Choice(
+        "Whether kernel B is slower; null: that cannot be told, or not yet.",
+        GateEffect.choices,
+        null=True,
+        of=lambda row: row.gate.effect or None,
+    )
+    plans = GatePlanShape(
+        "What can be chosen, once the pilot is measured.", of="gate.plans", many=True
+    )
+    targets = GateTargetShape("The verdicts, once it is over.", of="gate.targets", many=True)
+    acceptance = GateAcceptanceShape(
+        "Who accepted a loss; null: no one.",
+        of=lambda row: row.gate.acceptance or None,
+        null=True,
+    )
+    sentence = Text(
+        "Of a bisect, where the slow-down came; empty of a gate.",
+        of=lambda row: bisect_of(row.gate).sentence if row.gate.kind == GateKind.BISECT else "",
+    )
+    created_at = DateTime("When it was made.")
+    boots = GateBootShape(
+        "In their order.", of=lambda row: row.gate.boots.all(), many=True, detail=True
+    )
+
+
+class GateBody(MatrixBody):
+    """What to measure in each boot; `repeats` are those of the plan."""
+
+    title = Text("What people call it.", max_length=TITLE_LIMIT, default="", allow_blank=True)
+    kernel_b = Text(
+        "The kernel to be judged; empty: the next one into which the host is started.",
+        max_length=KERNEL_LIMIT,
+        default="",
+        allow_blank=True,
+    )
+    boots_a_side = Integer(
+        "Boots of each kernel; null: a pilot of two boots says how many it takes.",
+        min_value=LEAST_BOOTS,
+        max_value=MOST_BOOTS_A_SIDE,
+        allow_null=True,
+        default=None,
+    )
+
+
+class GatePlanBody(Body):
+    """One of `plans`."""
+
+    slower = Float("The slow-down that is to be named, as a share.")
+
+
+class GateAcceptanceBody(Body):
+    """Why one lives with it."""
+
+    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
+
+
+class KernelSkipBody(Body):
+    """A kernel that cannot be measured."""
+
+    kernel = Text("The next one of the bisect.", max_length=KERNEL_LIMIT)
+
+
+class BisectBody(Body):
+    """Kernels in their order."""
+
+    label = Text("The target that became slower, as the gate calls it.", max_length=200)
+    kernels = List(
+        "The first is kernel A of the gate, the last is slower.",
+        Text("A release.", max_length=KERNEL_LIMIT),
+        max_length=MOST_KERNELS,
+    )
+
+
+class GateResource(BenchmarkResource):
+    """Of gates."""
+
+    def benchmarks(self) -> QuerySet[Benchmark]:
+        """Those that are gates or bisects."""
+        rows = Benchmark.objects.visible_to(self.user).filter(gate__isnull=False)
+        return rows.select_related("host", "actor", "gate")
+
+
+class Gates(GateResource):
+    """All gates and bisects."""
+
+    needs_key = True
+    listing: ClassVar = Listing(
+        "gates",
+        GateShape,
+        newest_first=True,
+        filters=(
+            Parameter("host", "Key of a host.", "host__key"),
+            OneOf("state", "Where they stand.", "state", values=BenchmarkState.values),
+        ),
+    )
+
+    @operation("gates", "List kernel gates and bisects", listing)
+    def get(self, request: Request) -> Response:
+        """Newest first."""
+        return self.page(self.benchmarks())
+
+    @operation(
+        "gate_order",
+        "Order a kernel gate",
+        GateShape,
+        status=202,
+        body=GateBody,
+        problems=(409, 422),
+    )
+    def post(self, request: Request) -> Response:
+        """For operators. Kernel A is the one that the host runs now. You restart the host; each new
+        boot is noticed and measured. Without `boots_a_side`, choose one of `plans` once the pilot
+        is measured."""
+        host, spec, body = self.asked()
+        made = order_gate(
+            host,
+            spec,
+            self.requester,
+            kernel_b=body["kernel_b"],
+            boots_a_side=body["boots_a_side"],
+            title=body["title"],
+        )
+        return self.shown(self.benchmark(made.benchmark.key), status=202)
+
+
+class OneGate(GateResource):
+    """A gate or bisect."""
+
+    measured = ("state", "message", "boots_left", "effect", "plans", "targets", "boots")
+
+    @operation("gate", "Show a kernel gate or bisect", GateShape)
+    def get(self, request: Request, key: str) -> Response:
+        """`effect` says whether kernel B is slower, `targets` by how much."""
+        return self.shown(self.benchmark(key))
+
+
+class GatePlanChoice(GateResource):
+    """How much it may take."""
+
+    @operation(
+        "gate_plan", "Choose the plan of a kernel gate", GateShape, body=GatePlanBody, status=200
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """For operators."""
+        choose_plan(self.benchmark(key, Right.OPERATE).gate, self.read()["slower"])
+        return self.shown(self.benchmark(key))
+
+
+class KernelSkip(GateResource):
+    """A kernel of a bisect is open no longer."""
+
+    @operation(
+        "gate_skip", "Skip the next kernel of a bisect", GateShape, body=KernelSkipBody, status=200
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """For operators: one that does not start, for example."""
+        skip_kernel(self.benchmark(key, Right.OPERATE).gate, self.read()["kernel"])
+        return self.shown(self.benchmark(key))
+
+
+class GateBisect(GateResource):
+    """Which kernel brought a loss."""
+
+    @operation(
+        "gate_bisect", "Bisect kernels", GateShape, body=BisectBody, status=202, problems=(409,)
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """For operators. One boot of each kernel is compared with the gate's boots of kernel A."""
+        gate, body = self.benchmark(key, Right.OPERATE).gate, self.read()
+        made = order_bisect(gate, body["label"], body["kernels"], self.requester)
+        return self.shown(self.benchmark(made.benchmark.key), status=202)
+
+
+class GateAcceptance(GateResource):
+    """The word of a person that lives with a loss."""
+
+    @operation("gate_accept", "Accept what a kernel gate found", GateShape, body=GateAcceptanceBody)
+    def put(self, request: Request, key: str) -> Response:
+        """For operators. The problem `kernel_regression` is over."""
+        gate = self.benchmark(key, Right.OPERATE).gate
+        accept_regression(gate, self.user.email, self.read()["reason"], database_now())
+        return self.shown(self.benchmark(key))
+
+    @operation("gate_revoke", "Take back the acceptance of a loss", GateShape, problems=(422,))
+    def delete(self, request: Request, key: str) -> Response:
+        """For operators. It is a problem again."""
+        revoke_regression(self.benchmark(key, Right.OPERATE).gate)
+        return self.shown(self.benchmark(key))
