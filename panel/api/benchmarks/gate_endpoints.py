@@ -62,7 +62,7 @@ class GatePlanShape(Shape):
 class GateTargetShape(Shape):
     """The verdict on one target, kernel B against kernel A."""
 
-    label = Text("The target with its settings.", of=lambda target: target["label"])
+    label = Text("The target with its settings.", of=lambda target: target["label"])  # type: ignore[assignment]  # a field, no attribute
     word = Choice("The verdict.", [word.value for word in Word], of=lambda target: target["word"])
     sentence = Text("The verdict, for people.", of=lambda target: target["sentence"])
     q = Float(
@@ -179,7 +179,7 @@ class KernelSkipBody(Body):
 class BisectBody(Body):
     """Kernels in their order."""
 
-    label = Text("The target that became slower, as the gate calls it.", max_length=200)
+    label = Text("The target that became slower, as the gate calls it.", max_length=200)  # type: ignore[assignment]  # a field, no attribute
     kernels = List(
         "The first is kernel A of the gate, the last is slower.",
         Text("A release.", max_length=KERNEL_LIMIT),

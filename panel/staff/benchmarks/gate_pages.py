@@ -22,8 +22,8 @@ from jobs.benchmarks.gate_order import (
     skip_kernel,
 )
 from jobs.benchmarks.gate_steps import bisect_of
-from panel.staff.benchmarks.gate_forms import AcceptRegressionForm, BisectForm, GateForm
 from panel.staff.benchmarks.benchmark_list import chip_of
+from panel.staff.benchmarks.gate_forms import AcceptRegressionForm, BisectForm, GateForm
 from panel.staff.hosts.pages import find_host
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from storage.access import Right, staff_view
