@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -71,33 +72,22 @@ def show_gate(session: CommandSession, gate: str) -> None:
 @click.option("--data", type=byte_amount, metavar="SIZE", required=True, help="Such as 1G.")
 @click.option("--cache", type=byte_amount, metavar="SIZE", help="Such as 1G.")
 @click.option("--minutes", type=click.FloatRange(0.2, 1440), default=5, show_default=True)
-@click.option("--vg", type=NAME, default="", help="Volume group, where several may be used.")
+@click.option("--vg", type=NAME, help="Volume group, where several may be used.")
 @click.option("--kernel", default="", help="The one to be judged; else the next other one.")
 @click.option("--boots", type=click.IntRange(4, 60), help="Of each kernel; else a pilot says.")
 @asks_the_panel
-def order_gate(
-    session: CommandSession,
-    host: str,
-    targets: tuple[str, ...],
-    profiles: tuple[str, ...],
-    data: int,
-    cache: int | None,
-    minutes: float,
-    vg: str,
-    kernel: str,
-    boots: int | None,
-) -> None:
+def order_gate(session: CommandSession, host: str, **choices: Any) -> None:
     """Compare the kernel that the host runs now with another one."""
     body = {
         "host": session.host_key(host),
-        "vg": vg,
-        "targets": targets or ("ssd", "hdd"),
-        "profiles": profiles or ("zipf_read",),
-        "data_bytes": [data],
-        "cache_bytes": [] if cache is None else [cache],
-        "seconds": round(60 * minutes),
-        "kernel_b": kernel,
-        "boots_a_side": boots,
+        "vg": choices["vg"] or "",
+        "targets": choices["targets"] or ("ssd", "hdd"),
+        "profiles": choices["profiles"] or ("zipf_read",),
+        "data_bytes": [choices["data"]],
+        "cache_bytes": [] if choices["cache"] is None else [choices["cache"]],
+        "seconds": round(60 * choices["minutes"]),
+        "kernel_b": choices["kernel"],
+        "boots_a_side": choices["boots"],
     }
     row = session.client.ask("POST", "/gates/", body=body).data
     session.show(row, _lines(row))
