@@ -72,7 +72,7 @@ def show_gate(session: CommandSession, gate: str) -> None:
 @click.option("--data", type=byte_amount, metavar="SIZE", required=True, help="Such as 1G.")
 @click.option("--cache", type=byte_amount, metavar="SIZE", help="Such as 1G.")
 @click.option("--minutes", type=click.FloatRange(0.2, 1440), default=5, show_default=True)
-@click.option("--vg", type=NAME, default="", help="Volume group, where several may be used.")
+@click.option("--vg", type=NAME, help="Volume group, where several may be used.")
 @click.option("--kernel", default="", help="The one to be judged; else the next other one.")
 @click.option("--boots", type=click.IntRange(4, 60), help="Of each kernel; else a pilot says.")
 @asks_the_panel
@@ -81,7 +81,7 @@ def order_gate(session: CommandSession, /, host: str, **choices: Any) -> None:
     cache = choices["cache"]
     body = {
         "host": session.host_key(host),
-        "vg": choices["vg"],
+        "vg": choices["vg"] or "",
         "targets": choices["targets"] or ("ssd", "hdd"),
         "profiles": choices["profiles"] or ("zipf_read",),
         "data_bytes": [choices["data"]],
