@@ -41,7 +41,7 @@ help:
 	@echo "make bench-heat  what the agent's heat costs a host: time for each I/O, and memory"
 	@echo "make bench-forecast  forecast hit rates against caches made on the lab (LOADS=, SIZES=)"
 	@echo "make benchmark-lab  SSD, HDD, bcache and lvmcache compared on a lab host, as once published"
-	@echo "               (two hours; SIZE=small: ten minutes)"
+	@echo "               (an hour; SIZE=small: ten minutes)"
 	@echo "make bench-charts  how long until the first chart is seen, with a year of figures"
 	@echo "make bench-samples  figures stored and read beside Prometheus (SIZE=small: two minutes)"
 	@echo "make lint      the gates alone             make format    reformat the source"
@@ -228,7 +228,8 @@ bench-heat: $(STAMPS)/venv
 bench-forecast: $(STAMPS)/venv
 	@exec $(VENV)/python -m tests.bench.forecast $(if $(LOADS),--loads $(LOADS)) $(if $(SIZES),--sizes $(SIZES))
 
-# The published comparison on a lab host; writes docs/benchmark-lab.md (SIZE=small only prints it).
+# The published comparison on a lab host. It writes a page and charts below docs; SIZE=small only
+# prints the page.
 benchmark-lab: $(STAMPS)/venv
 	@exec $(VENV)/python -m tests.bench.evening $(if $(SIZE),--size $(SIZE))
 

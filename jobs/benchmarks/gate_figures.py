@@ -12,7 +12,7 @@ from storage.benchmarks.summary import RunSummary
 from storage.models import BenchmarkRun, BootState, Gate, GateBoot, RunState
 
 
-def progress_of(gate: Gate) -> GateProgress:
+def gate_progress_of(gate: Gate) -> GateProgress:
     """How far it is."""
     done = gate.boots.filter(state=BootState.DONE)
     return GateProgress(

@@ -13,7 +13,7 @@ from typing import Final
 from django.db.models import F, Max, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
-from jobs.benchmarks.gate_figures import boot_figures, progress_of, whole_boots
+from jobs.benchmarks.gate_figures import boot_figures, gate_progress_of, whole_boots
 from storage.analysis.comparison import Word
 from storage.analysis.comparison.kernel_bisect import KernelAnswer, KernelBisect, answer_of
 from storage.analysis.comparison.power import BootTimes
@@ -206,7 +206,7 @@ def _next_boot(gate: Gate, host: Host) -> GateRest:
             return GateRest(is_over=True)
         wanted, part = bisect.next_kernel, BootPart.STEP if kernel == bisect.next_kernel else None
     else:
-        progress = progress_of(gate)
+        progress = gate_progress_of(gate)
         if progress.is_over:
             _judge(gate)
             return GateRest(is_over=True)

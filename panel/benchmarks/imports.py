@@ -234,10 +234,10 @@ def _of_directions(job: JobResult) -> list[Remark]:
 
 def _load(job: JobResult) -> str:
     """What it did, as far as the file says it."""
-    said = [f"{name}={job.options[name]}" for name in SHOWN_OPTIONS if name in job.options]
-    if not said and job.block_size_bytes:
-        said = [f"bs={job.block_size_bytes}"]
-    return clean_text(" ".join(said), TEXT_LIMIT) or "load not stated"
+    options = [f"{name}={job.options[name]}" for name in SHOWN_OPTIONS if name in job.options]
+    if not options and job.block_size_bytes:
+        options = [f"bs={job.block_size_bytes}"]
+    return clean_text(" ".join(options), TEXT_LIMIT) or "load not stated"
 
 
 def _short_names(files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -8,9 +8,9 @@ from statistics import median_low
 from typing import Any, Final
 
 from panel.benchmarks.benchmark_words import PROFILES, STATES
-from panel.benchmarks.run_conditions import conditions_said
 from storage.analysis.comparison import Conditions
 from storage.benchmarks.matrix import CACHED, BadSpec, Cell, Profile
+from storage.benchmarks.run_conditions import reported_conditions
 from storage.benchmarks.summary import PERCENTILES, DirectionSummary, RunSummary
 from storage.byte_sizes import KIB
 from storage.formatting import counted, size
@@ -165,7 +165,7 @@ def measured_runs(
 def measured_run(source: MeasuredSource, row: BenchmarkRun) -> MeasuredRun:
     """The run of a row that has a result."""
     setup = setup_of(row.cell)
-    known = comparable(setup, conditions_said(row.conditions))
+    known = comparable(setup, reported_conditions(row.conditions))
     return MeasuredRun(
         source=source,
         number=row.number,

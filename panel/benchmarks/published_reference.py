@@ -83,12 +83,12 @@ def _run(
 
 def _summary(run: dict[str, Any], cell: Cell) -> RunSummary:
     ios, total = sum(run["issued_reads"]), float(sum(run["job_iops"]))
-    told = {float(percent): us * NS_IN_US for percent, us in run["clat_usec_job1"].items()}
+    latencies = {float(percent): us * NS_IN_US for percent, us in run["clat_usec_job1"].items()}
     read = DirectionSummary(
         ios=ios,
         iops=total,
         bytes_s=total * cell.block_bytes,
-        percentiles=tuple(told.get(percent) for percent in PERCENTILES),
+        percentiles=tuple(latencies.get(percent) for percent in PERCENTILES),
     )
     return RunSummary(
         seconds=cell.seconds,

@@ -10,7 +10,6 @@ from typing import Any, Final, TextIO
 
 import click
 
-from .byte_amounts import byte_amount
 from .command_session import (
     NAME,
     CommandSession,
@@ -24,6 +23,7 @@ from .command_session import (
 )
 from .exit_codes import CommandError, ExitCode
 from .host_commands import host_argument
+from .option_values import byte_amount
 from .panel_client import Json
 from .terminal import Column, duration, percent, plain, screen_width, shown_time, size, table
 

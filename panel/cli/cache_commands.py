@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import click
 
-from .byte_amounts import byte_amount
 from .command_session import (
     NAME,
     CommandSession,
@@ -18,10 +17,10 @@ from .command_session import (
 )
 from .exit_codes import CommandError, ExitCode
 from .job_progress import commands_of, ending, watched
+from .option_values import byte_amount, chosen_window, window_options
 from .panel_client import Json
 from .terminal import duration, plain, shown_time, size
 from .volume_commands import volume_argument
-from .window_option import chosen_window, window_options
 
 MODES = ("writethrough", "writeback", "writearound")
 PLAN_SECONDS = 120.0

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from .benchmark_commands import PROFILES, TARGETS
-from .byte_amounts import byte_amount
 from .command_session import (
     NAME,
     CommandSession,
@@ -18,6 +17,7 @@ from .command_session import (
     path_of,
 )
 from .host_commands import host_argument
+from .option_values import byte_amount
 from .panel_client import Json
 from .terminal import Column, duration, plain, screen_width, shown_time, table
 

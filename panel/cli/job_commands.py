@@ -17,10 +17,10 @@ from .command_session import (
 )
 from .exit_codes import CommandError, ExitCode, PanelRefusal
 from .job_progress import OVER, ProgressNotes, commands_of, ending, new_lines, until_over
+from .option_values import NONE, read_window, window_text
 from .panel_client import Json
 from .terminal import Column, duration, json_text, pairs, paragraphs, plain, shown_time
 from .volume_commands import name_of
-from .window_option import NONE, read_window, window_text
 
 STATES = ("queued", "running", "waiting", "succeeded", "failed", "cancelled", "needs_attention")
 JOBS = (

@@ -1,9 +1,10 @@
 """What must be alike in runs that are compared, from what the host said of itself and what was
-ordered. Pure."""
+ordered. Pure. A host is not trusted: what has no expected form is unknown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from storage.analysis.comparison import Conditions
@@ -14,33 +15,44 @@ from storage.byte_sizes import KIB
 
 def run_conditions(reported: Mapping[str, Any], cell: Cell, kernel: str) -> Conditions:
     """`reported` is `BenchmarkRun.conditions`."""
-    disks, arrays = list(_objects(reported, "disks")), list(_objects(reported, "arrays"))
-    slow = [disk for disk in disks if disk.get("tier") == "slow"]
-    fast = [disk for disk in disks if disk.get("tier") == "fast"]
-    return Conditions(
+    return replace(
+        reported_conditions(reported),
         target=cell.target,
         profile=_load(cell),
         fio_version=text_at(reported, "versions", "fio") or None,
         kernel=kernel or None,
-        lvm2_version=text_at(reported, "versions", "lvm2") or None,
-        bcache_tools_version=text_at(reported, "versions", "bcache_tools") or None,
-        ssd_model=_all(fast, "model"),
-        ssd_firmware=_all(fast, "firmware"),
-        hdd_model=_all(slow, "model"),
-        hdd_firmware=_all(slow, "firmware"),
-        raid_level=_all(arrays, "level"),
-        stripe_bytes=_number(arrays, "chunk_size"),
-        drive_write_cache=_all(disks, "write_cache"),
-        io_scheduler=_all(disks, "scheduler"),
-        nr_requests=_number(slow, "nr_requests"),
-        read_ahead_kb=_number(slow, "read_ahead_kb"),
         data_to_cache=cell.data_bytes / cell.cache_bytes if cell.cache_bytes else None,
         cache_mode=cell.mode or None,
         chunk_bytes=cell.chunk_kib * KIB or None,
         sequential_cutoff_bytes=cell.sequential_cutoff_kib * KIB if cell.has_cache else None,
         state_before=cell.state if cell.has_cache else None,
-        cpu_governor=text_at(reported, "cpu", "governor") or None,
-        mitigations=_mitigations(reported),
+    )
+
+
+def reported_conditions(statement: Mapping[str, Any]) -> Conditions:
+    """What the host said of itself (`storage.agent.benchmark.host_conditions`)."""
+    fast, slow = _of(statement, "disks", "fast"), _of(statement, "disks", "slow")
+    every = [*slow, *fast]
+    levels = (
+        f"{words} {level}"
+        for words, tier in (("HDD", "slow"), ("SSD", "fast"))
+        if (level := _same(_of(statement, "arrays", tier), "level"))
+    )
+    return Conditions(
+        lvm2_version=text_at(statement, "versions", "lvm2") or None,
+        bcache_tools_version=text_at(statement, "versions", "bcache_tools") or None,
+        ssd_model=_same(fast, "model"),
+        ssd_firmware=_same(fast, "firmware"),
+        hdd_model=_same(slow, "model"),
+        hdd_firmware=_same(slow, "firmware"),
+        raid_level=", ".join(levels) or None,
+        stripe_bytes=_number(_same(_of(statement, "arrays", "slow"), "chunk_size")),
+        drive_write_cache=_same(every, "write_cache"),
+        io_scheduler=_same(every, "scheduler"),
+        nr_requests=_number(_same(every, "nr_requests")),
+        read_ahead_kb=_number(_same(every, "read_ahead_kb")),
+        cpu_governor=text_at(statement, "cpu", "governor") or None,
+        mitigations=_mitigations(statement),
     )
 
 
@@ -50,28 +62,31 @@ def _load(cell: Cell) -> str:
     return " ".join(filter(None, (cell.profile, shape, options)))
 
 
-def _objects(reported: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
-    rows = reported.get(name)
-    yield from (row for row in rows if isinstance(row, Mapping)) if isinstance(rows, list) else ()
+def _of(statement: Mapping[str, Any], kind: str, tier: str) -> list[Mapping[str, Any]]:
+    rows = statement.get(kind)
+    known = (row for row in rows if isinstance(row, Mapping)) if isinstance(rows, list) else ()
+    return [row for row in known if row.get("tier") == tier]
 
 
-def _texts(rows: list[Mapping[str, Any]], name: str) -> list[str]:
-    return sorted({text for row in rows if (text := text_at(row, name))})
+def _same(rows: Iterable[Mapping[str, Any]], name: str) -> str | None:
+    """The text that all have, or all texts; None where no row has one."""
+    texts = dict.fromkeys(text for row in rows if (text := text_at(row, name).strip()))
+    return " + ".join(texts) or None
 
 
-def _all(rows: list[Mapping[str, Any]], name: str) -> str | None:
-    return ", ".join(_texts(rows, name)) or None
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() and len(text) < 16 else None
 
 
-def _number(rows: list[Mapping[str, Any]], name: str) -> int | None:
-    """None where the rows differ."""
-    texts = _texts(rows, name)
-    return int(texts[0]) if len(texts) == 1 and texts[0].isdecimal() else None
-
-
-def _mitigations(reported: Mapping[str, Any]) -> str | None:
-    cpu = reported.get("cpu")
-    known = cpu.get("mitigations") if isinstance(cpu, Mapping) else None
-    if not isinstance(known, Mapping):
+def _mitigations(statement: Mapping[str, Any]) -> str | None:
+    """Those that slow a CPU down, by their names."""
+    cpu = statement.get("cpu")
+    listed = cpu.get("mitigations") if isinstance(cpu, Mapping) else None
+    if not isinstance(listed, Mapping) or not listed:
         return None
-    return ", ".join(f"{name}: {text}" for name, text in sorted(known.items()) if text) or None
+    names = sorted(
+        str(name)
+        for name, words in listed.items()
+        if isinstance(words, str) and words.startswith("Mitigation")
+    )
+    return ", ".join(names) or "none"

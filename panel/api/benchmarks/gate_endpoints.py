@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.benchmarks.gate_figures import progress_of
+from jobs.benchmarks.gate_figures import gate_progress_of
 from jobs.benchmarks.gate_order import (
     MOST_BOOTS_A_SIDE,
     MOST_KERNELS,
@@ -111,7 +111,7 @@ class GateShape(Noun):
     boots_a_side = Integer("Null before a plan is chosen.", of="gate.boots_a_side", null=True)
     boots_left = Integer(
         "Null before a plan is chosen.",
-        of=lambda row: progress_of(row.gate).boots_left,
+        of=lambda row: gate_progress_of(row.gate).boots_left,
         null=True,
     )
     effect = Choice(

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from jobs.benchmarks.gate_figures import progress_of
+from jobs.benchmarks.gate_figures import gate_progress_of
 from jobs.benchmarks.gate_order import (
     accept_regression,
     choose_plan,
@@ -59,12 +59,12 @@ def host_kernels(request: HttpRequest, key: str) -> HttpResponse:
     gates = _gates(request).filter(benchmark__host=host).order_by("-pk")[:50]
     context = {
         "host": host,
-        "rows": [(gate, chip_of(gate.benchmark), headline(gate)) for gate in gates],
+        "rows": [(gate, chip_of(gate.benchmark), gate_headline(gate)) for gate in gates],
     }
     return render(request, "staff/benchmarks/host_kernels.html", context)
 
 
-def headline(gate: Gate) -> str:
+def gate_headline(gate: Gate) -> str:
     """Where it stands, or what it found, in a sentence."""
     if gate.kind == GateKind.BISECT:
         return f"Slow-down {bisect_of(gate).sentence}."
@@ -128,10 +128,10 @@ def _page(
         "gate": gate,
         "benchmark": gate.benchmark,
         "chip": chip_of(gate.benchmark),
-        "headline": headline(gate),
+        "headline": gate_headline(gate),
         "is_gate": is_gate,
         "boots": gate.boots.all(),
-        "boots_left": progress_of(gate).boots_left if is_gate else None,
+        "boots_left": gate_progress_of(gate).boots_left if is_gate else None,
         "plans": [GatePlan.from_json(plan) for plan in gate.plans] if is_choosing(gate) else [],
         "targets": [(target, TONES[target.word]) for target in targets],
         "next_kernel": None if is_gate or gate.benchmark.is_over else bisect_of(gate).next_kernel,

@@ -238,11 +238,11 @@ def _errors(condition: DiskCondition) -> list[tuple[str, int, int]]:
 @require_POST
 def enter(request: HttpRequest, key: str, disk: str) -> HttpResponse:
     """Unit and rated endurance."""
-    found = _find(request, key, disk)
-    form = EnteredForm(found, request.POST)
+    row = _find(request, key, disk)
+    form = EnteredForm(row, request.POST)
     if not form.is_valid():
-        return _page(request, found, entered=form)
-    smart_records.enter(found, database_now(), **form.entered)
+        return _page(request, row, entered=form)
+    smart_records.enter(row, database_now(), **form.entered)
     messages.success(request, "Unit and endurance saved.")
     return redirect("host-disk", key, disk)
 
@@ -251,17 +251,17 @@ def enter(request: HttpRequest, key: str, disk: str) -> HttpResponse:
 @require_POST
 def accept_disk_errors(request: HttpRequest, key: str, disk: str) -> HttpResponse:
     """The errors that the disk has now are known, and that it is gone."""
-    found = _find(request, key, disk)
+    row = _find(request, key, disk)
     form = AcceptErrorsForm(request.POST)
     if not form.is_valid():
-        return _page(request, found, accepting=form)
+        return _page(request, row, accepting=form)
     who, reason = str(actor_of(request)), form.cleaned_data["reason"]
     try:
-        smart_records.accept_errors(found, who, reason, database_now())
+        smart_records.accept_errors(row, who, reason, database_now())
     except Refused as refused:
         return show_refusal(request, refused)
     text = "The errors are accepted. Only more of them are reported."
-    if found.gone_since is not None:
+    if row.gone_since is not None:
         text = "It is known that the disk is gone. If it comes back and goes again, you are told."
     messages.success(request, text)
     return redirect("host-disk", key, disk)
@@ -271,11 +271,11 @@ def accept_disk_errors(request: HttpRequest, key: str, disk: str) -> HttpRespons
 @require_POST
 def test(request: HttpRequest, key: str, disk: str) -> HttpResponse:
     """Ask for a self-test; a worker begins it on the host."""
-    found = _find(request, key, disk)
+    row = _find(request, key, disk)
     form = SelfTestForm(request.POST)
     kind = form.cleaned_data["kind"] if form.is_valid() else CheckKind.SHORT
     try:
-        media_checks.test_disk(found, CheckKind(kind), requester_of(request))
+        media_checks.test_disk(row, CheckKind(kind), requester_of(request))
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, "The self-test was asked for. The disk stays in use meanwhile.")
@@ -303,11 +303,11 @@ def compare_array(request: HttpRequest, key: str, array: str) -> HttpResponse:
 @require_POST
 def undo_disk_change(request: HttpRequest, key: str, disk: str) -> HttpResponse:
     """Take back what was entered or accepted last."""
-    found = _find(request, key, disk)
+    row = _find(request, key, disk)
     form = UndoForm(request.POST)
     shown = form.cleaned_data["change"] if form.is_valid() else 0
     try:
-        smart_records.undo_decision(found, shown, database_now())
+        smart_records.undo_decision(row, shown, database_now())
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, "The last change is undone.")

@@ -1,4 +1,4 @@
-"""Figures of a load on files, in the shapes of fio: an operation on a file, or a transaction,
+"""FileFigures of a load on files, in the shapes of fio: an operation on a file, or a transaction,
 stands where fio has an I/O. The panel reads both alike."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VERSION = f"tiercel-files-1, sqlite-{sqlite3.sqlite_version}"
 LAST_BIN = 29 * 64 - 1
 
 
-class Figures:
+class FileFigures:
     """Of one stream. A direction lasts from its first operation to `end`."""
 
     def __init__(self, begun: float, every_ms: int) -> None:
@@ -90,7 +90,7 @@ class Figures:
         }
 
 
-def write_figures(options: Mapping[str, str], streams: Sequence[Figures]) -> None:
+def write_figures(options: Mapping[str, str], streams: Sequence[FileFigures]) -> None:
     """Where fio would write them; nowhere without `output`. Raises OSError."""
     if "output" not in options:
         return

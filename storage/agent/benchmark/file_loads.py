@@ -21,7 +21,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Callable
 
-from .file_figures import Figures, write_figures
+from .file_figures import FileFigures, write_figures
 from .profiles import FILE_TREE, SQL
 
 CLONE_NEWNS = 0x00020000
@@ -54,7 +54,7 @@ def load_command(words: Sequence[str]) -> int:
     stop = threading.Event()
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
     mount = Mount(options["filename"], FOLDER)
-    load = Load(options, Path(FOLDER), mount.renewed, stop)
+    load = FileLoad(options, Path(FOLDER), mount.renewed, stop)
     try:
         enter_own_namespace()
         with mount.held():
@@ -119,7 +119,7 @@ class Mount:
         _demand(_libc().umount2(self._folder.encode(), 0), self._folder)
 
 
-class Load:
+class FileLoad:
     """`renew` empties the page cache of the folder."""
 
     def __init__(
@@ -146,7 +146,7 @@ class Load:
         self._begun = time.monotonic()
         self._end = self._begun + float(self._options["runtime"])
         every_ms = int(self._options.get("log_avg_msec", "500"))
-        self._figures = [Figures(self._begun, every_ms) for _ in range(self._streams)]
+        self._figures = [FileFigures(self._begun, every_ms) for _ in range(self._streams)]
         try:
             {FILE_TREE: self._tree, SQL: self._sql}[self._options["profile"]]()
         finally:

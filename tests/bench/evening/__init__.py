@@ -1,2 +1,2 @@
 """The published evening of comparisons, played again on the lab's host: its matrix, its runs, and
-the page that it becomes (docs/benchmark-lab.md)."""
+the page of documentation that it becomes."""

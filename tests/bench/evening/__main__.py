@@ -1,7 +1,7 @@
 """Plays the evening on a lab host and prints what it finds.
 
-make benchmark-lab                # up to two hours; writes docs/benchmark-lab.md
-make benchmark-lab SIZE=small     # ten minutes; only prints the page
+make benchmark-lab                # an hour; writes a page below docs
+make benchmark-lab SIZE=small     # ten minutes; only prints it
 """
 
 from __future__ import annotations

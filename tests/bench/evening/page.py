@@ -1,4 +1,4 @@
-"""docs/benchmark-lab.md, out of one evening."""
+"""The page of documentation out of one evening."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jobs.alerts import alert_judge
 from jobs.benchmarks.benchmark_order import cancel_benchmark
-from jobs.benchmarks.gate_figures import progress_of
+from jobs.benchmarks.gate_figures import gate_progress_of
 from jobs.benchmarks.gate_order import (
     accept_regression,
     choose_plan,
@@ -161,7 +161,7 @@ def test_a_restart_in_the_midst_of_a_boot_makes_it_void_unless_it_is_whole(host:
     restart(host, OLD)
     gate = looked(gate)
     assert states(gate) == [("a", "void"), ("a", "settling")]
-    assert progress_of(gate).parts == ()
+    assert gate_progress_of(gate).parts == ()
     assert not gate.benchmark.runs.filter(state=RunState.WANTED).exists()
     gate = settle(gate)
     end_runs(gate)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from storage.agent.benchmark.file_figures import bin_of, middle_ns
-from storage.agent.benchmark.file_loads import FILLED_PERCENT, SIZE_QUANTILES, Load, file_size
+from storage.agent.benchmark.file_loads import FILLED_PERCENT, SIZE_QUANTILES, FileLoad, file_size
 from storage.benchmarks.result_files import read_result
 from storage.fio.latency_bins import GEOMETRIES, index_of
 from tests.storage.benchmarks.make_spec import cell
@@ -54,7 +54,7 @@ def results(tmp_path: Path) -> dict[str, bytes]:
 def loaded(tmp_path: Path, folder: Path, profile: str, **more: str) -> list[int]:
     """Runs it; one entry each time the page cache was emptied."""
     emptied: list[int] = []
-    Load(
+    FileLoad(
         options(tmp_path, profile, **more), folder, lambda: emptied.append(1), threading.Event()
     ).run()
     return emptied
@@ -121,7 +121,7 @@ def test_a_load_that_is_stopped_writes_down_what_it_has(tmp_path: Path, folder: 
     stop = threading.Event()
     stop.set()
     loaded(tmp_path, folder, "sql", name="fill")
-    Load(options(tmp_path, "sql", runtime="3600"), folder, lambda: None, stop).run()
+    FileLoad(options(tmp_path, "sql", runtime="3600"), folder, lambda: None, stop).run()
     assert "fio.json" in results(tmp_path)
 
 
@@ -130,7 +130,7 @@ def test_a_full_file_system_ends_the_load_with_its_reason(tmp_path: Path, folder
         raise OSError(28, os.strerror(28))
 
     with pytest.raises(OSError, match="No space left"):
-        Load(options(tmp_path, "file_tree"), folder, renew, threading.Event()).run()
+        FileLoad(options(tmp_path, "file_tree"), folder, renew, threading.Event()).run()
 
 
 def test_sizes_of_files_are_those_of_the_table() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from panel.cli.byte_amounts import byte_amount
+from panel.cli.option_values import byte_amount
 
 
 @pytest.mark.parametrize(

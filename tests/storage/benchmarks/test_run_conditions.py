@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from panel.benchmarks.run_conditions import conditions_said
 from storage.analysis.comparison import Conditions
+from storage.benchmarks.run_conditions import reported_conditions
 
 HDD = {"tier": "slow", "model": "ST4000 ", "firmware": "0001", "scheduler": "mq-deadline"}
 MITIGATIONS = {"l1tf": "Mitigation: PTE", "mds": "Not affected"}
@@ -22,16 +22,16 @@ SAID = {
 
 
 def test_disks_of_one_model_are_one_condition() -> None:
-    said = conditions_said(SAID)
-    assert (said.hdd_model, said.ssd_model) == ("ST4000", "SM863")
-    assert said.io_scheduler == "mq-deadline + none"
-    assert (said.raid_level, said.stripe_bytes) == ("HDD raid1", 65_536)
-    assert (said.lvm2_version, said.cpu_governor) == ("2.03.16", "performance")
-    assert said.mitigations == "l1tf"
+    known = reported_conditions(SAID)
+    assert (known.hdd_model, known.ssd_model) == ("ST4000", "SM863")
+    assert known.io_scheduler == "mq-deadline + none"
+    assert (known.raid_level, known.stripe_bytes) == ("HDD raid1", 65_536)
+    assert (known.lvm2_version, known.cpu_governor) == ("2.03.16", "performance")
+    assert known.mitigations == "l1tf"
 
 
 @pytest.mark.parametrize(
     "lie", [{}, {"disks": 7}, {"disks": [7]}, {"cpu": []}, {"arrays": {"a": 1}}, {"versions": 3}]
 )
 def test_what_has_no_expected_form_is_unknown(lie: dict[str, object]) -> None:
-    assert conditions_said(lie) == Conditions()
+    assert reported_conditions(lie) == Conditions()
