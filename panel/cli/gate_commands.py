@@ -30,7 +30,7 @@ GATES = (
     Column("CREATED", lambda row: shown_time(row["created_at"]), spare=True),
 )
 VERDICTS = (
-    Column("TARGET", lambda row: row["label"], shrinks=True),
+    Column("TARGET", lambda row: row["target"], shrinks=True),
     Column("IOPS A", lambda row: f"{row['iops_before']:,.0f}", right=True),
     Column("IOPS B", lambda row: f"{row['iops_after']:,.0f}", right=True),
     Column("VERDICT", lambda row: row["sentence"], shrinks=True),
@@ -76,7 +76,7 @@ def show_gate(session: CommandSession, gate: str) -> None:
 @click.option("--kernel", default="", help="The one to be judged; else the next other one.")
 @click.option("--boots", type=click.IntRange(4, 60), help="Of each kernel; else a pilot says.")
 @asks_the_panel
-def order_gate(session: CommandSession, host: str, **choices: Any) -> None:
+def order_gate(session: CommandSession, /, host: str, **choices: Any) -> None:
     """Compare the kernel that the host runs now with another one."""
     body = {
         "host": session.host_key(host),
@@ -110,7 +110,7 @@ def plan_gate(session: CommandSession, gate: str, slower: float) -> None:
 def bisect_kernels(session: CommandSession, gate: str, label: str, kernels: Path) -> None:
     """Find the kernel that brought a loss. KERNELS is a file with one release a line, in order."""
     lines = [line.strip() for line in kernels.read_text().splitlines() if line.strip()]
-    _sent(session, gate, "bisect", {"label": label, "kernels": lines})
+    _sent(session, gate, "bisect", {"target": label, "kernels": lines})
 
 
 @gate_group.command("skip")

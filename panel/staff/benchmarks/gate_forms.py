@@ -38,7 +38,7 @@ class GateForm(BenchmarkForm):
 
     def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(user, *args, **kwargs)
-        usual = {"targets": ["ssd", "hdd", "lvmcache"], "data_gib": USUAL_GIB}
+        usual: dict[str, Any] = {"targets": ["ssd", "hdd", "lvmcache"], "data_gib": USUAL_GIB}
         usual |= {"cache_gib": USUAL_GIB, "minutes": USUAL_MINUTES, "warm_minutes": USUAL_MINUTES}
         for name, value in usual.items():
             self.fields[name].initial = value
