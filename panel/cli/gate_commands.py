@@ -30,7 +30,7 @@ GATES = (
     Column("CREATED", lambda row: shown_time(row["created_at"]), spare=True),
 )
 VERDICTS = (
-    Column("TARGET", lambda row: row["label"], shrinks=True),
+    Column("TARGET", lambda row: row["target"], shrinks=True),
     Column("IOPS A", lambda row: f"{row['iops_before']:,.0f}", right=True),
     Column("IOPS B", lambda row: f"{row['iops_after']:,.0f}", right=True),
     Column("VERDICT", lambda row: row["sentence"], shrinks=True),
@@ -111,7 +111,7 @@ def plan_gate(session: CommandSession, gate: str, slower: float) -> None:
 def bisect_kernels(session: CommandSession, gate: str, label: str, kernels: Path) -> None:
     """Find the kernel that brought a loss. KERNELS is a file with one release a line, in order."""
     lines = [line.strip() for line in kernels.read_text().splitlines() if line.strip()]
-    _sent(session, gate, "bisect", {"label": label, "kernels": lines})
+    _sent(session, gate, "bisect", {"target": label, "kernels": lines})
 
 
 @gate_group.command("skip")

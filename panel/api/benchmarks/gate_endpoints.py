@@ -62,7 +62,7 @@ class GatePlanShape(Shape):
 class GateTargetShape(Shape):
     """The verdict on one target, kernel B against kernel A."""
 
-    label = Text("The target with its settings.", of=lambda target: target["label"])  # type: ignore[assignment]  # a field, no attribute
+    target = Text("The target with its settings.", of=lambda target: target["label"])
     word = Choice("The verdict.", [word.value for word in Word], of=lambda target: target["word"])
     sentence = Text("The verdict, for people.", of=lambda target: target["sentence"])
     q = Float(
@@ -179,7 +179,7 @@ class KernelSkipBody(Body):
 class BisectBody(Body):
     """Kernels in their order."""
 
-    label = Text("The target that became slower, as the gate calls it.", max_length=200)  # type: ignore[assignment]  # a field, no attribute
+    target = Text("The target that became slower, as the gate calls it.", max_length=200)
     kernels = List(
         "The first is kernel A of the gate, the last is slower.",
         Text("A release.", max_length=KERNEL_LIMIT),
@@ -283,7 +283,7 @@ class GateBisect(GateResource):
     def post(self, request: Request, key: str) -> Response:
         """For operators. One boot of each kernel is compared with the gate's boots of kernel A."""
         gate, body = self.benchmark(key, Right.OPERATE).gate, self.read()
-        made = order_bisect(gate, body["label"], body["kernels"], self.requester)
+        made = order_bisect(gate, body["target"], body["kernels"], self.requester)
         return self.shown(self.benchmark(made.benchmark.key), status=202)
 
 
