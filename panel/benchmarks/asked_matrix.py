@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from panel.benchmarks.target_presets import PRESETS
+from storage.agent.benchmark.profiles import OwnJob
 from storage.benchmarks.matrix import CacheState, Profile, ProfileChoice, Spec
 from storage.byte_sizes import KIB, MIB
 from storage.volumes.volume_groups import GroupChoice
@@ -19,8 +20,9 @@ USUAL_REPEATS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedMatrix:
-    """`targets` are named by `PRESETS`, `profiles` and `states` by their values. Whether it can be
-    run, `storage.benchmarks.matrix.demand_sound` judges."""
+    """`targets` are named by `PRESETS`, `profiles` and `states` by their values; `own` is the job
+    of the profile `own`, with streams, depth and block size of its own. Whether it can be run,
+    `storage.benchmarks.matrix.demand_sound` judges."""
 
     targets: tuple[str, ...]
     profiles: tuple[str, ...]
@@ -32,7 +34,7 @@ class AskedMatrix:
     repeats: int = USUAL_REPEATS
     jobs: int = USUAL_JOBS
     iodepth: int = USUAL_DEPTH
-    options: tuple[tuple[str, str], ...] = ()
+    own: OwnJob | None = None
 
     def spec(self, group: GroupChoice) -> Spec:
         """The matrix in a volume group."""
@@ -53,6 +55,8 @@ class AskedMatrix:
     def _profile(self, name: str) -> ProfileChoice:
         """Sequential ones use large requests, others those of 4 KiB."""
         profile = Profile(name)
+        if profile == Profile.OWN and self.own is not None:
+            own = self.own
+            return ProfileChoice(profile, own.jobs, own.iodepth, own.block_bytes, own.options)
         block = MIB if profile in SEQUENTIAL else 4 * KIB
-        options = self.options if profile == Profile.OWN else ()
-        return ProfileChoice(profile, self.jobs, self.iodepth, block, options)
+        return ProfileChoice(profile, self.jobs, self.iodepth, block)

@@ -17,7 +17,10 @@ PROFILES: Final[Mapping[str, str]] = {
     "sequential_read": "sequential reads",
     "sequential_write": "sequential writes",
     "sync_write": "database log (synced writes)",
-    "own": "fio options of your own",
+    "file_tree": "tree of small files",
+    "sql": "SQL transactions",
+    "heat": "heat of a volume, replayed",
+    "own": "fio job of your own",
 }
 ABOUT_PROFILES: Final[Mapping[str, str]] = {
     "zipf_read": "Few blocks are read often, many seldom: the load that a cache is for, and the "
@@ -27,8 +30,12 @@ ABOUT_PROFILES: Final[Mapping[str, str]] = {
     "them pass.",
     "sequential_write": "Large writes one after the other, as a restore makes them.",
     "sync_write": "Small writes, each confirmed before the next, as a database commits.",
-    "own": "Options of fio from a list of safe ones.",
+    "file_tree": "Files as large as git's own are written as by a clone, then read in random order "
+    "as by a search. A request is a file.",
+    "sql": "SQLite reads, changes and adds rows as pgbench does. A request is a transaction.",
+    "own": "One job of a job file, with options from a list of safe ones.",
 }
+"""Of those that can be ordered: heat is replayed from a matrix that has a volume's figures."""
 STATES: Final[Mapping[str, str]] = {
     "new": "new",
     "warmed": "warmed",

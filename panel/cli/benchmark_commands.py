@@ -45,6 +45,8 @@ PROFILES: Final = (
     "sequential_read",
     "sequential_write",
     "sync_write",
+    "file_tree",
+    "sql",
     "own",
 )
 STATES: Final = ("new", "warmed", "junk")
@@ -124,6 +126,11 @@ def show_benchmark(session: CommandSession, benchmark: str, shows_runs: bool) ->
     "--target", "targets", multiple=True, type=click.Choice(TARGETS), help="Again for several."
 )
 @click.option("--profile", "profiles", multiple=True, type=click.Choice(PROFILES))
+@click.option(
+    "--job-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With the one job of --profile own.",
+)
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Of caches.")
 @click.option(
     "--data",
@@ -188,6 +195,7 @@ def _body(host: str, choices: Json) -> Json:
         "targets": choices["targets"] or ("ssd", "hdd", "bcache", "bcache-no-cutoff", "lvmcache"),
         "profiles": choices["profiles"] or ("zipf_read",),
         "states": choices["states"] or ("new",),
+        "job_file": choices["job_file"].read_text() if choices["job_file"] else "",
         "data_bytes": choices["data"],
         "cache_bytes": choices["cache"],
         "seconds": round(60 * choices["minutes"]),

@@ -12,6 +12,5 @@ that the file does not say: it is never 0 and never guessed. A result that may b
 compared says why (`reasons`).
 
 `latency_bins` adds up fio's histograms and takes percentiles from the sums. `log_series` spreads
-the rows of logs over a common grid. `job_file` reads a job file of an operator's own and accepts
-what is on its list alone.
+the rows of logs over a common grid.
 """

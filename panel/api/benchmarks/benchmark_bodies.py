@@ -6,7 +6,7 @@ from typing import Final
 
 from panel.api.benchmarks.benchmark_shapes import BenchmarkShape
 from panel.api.framework.bodies import Body
-from panel.api.framework.fields import Anything, Boolean, Choice, Integer, List, Map, Text
+from panel.api.framework.fields import Anything, Boolean, Choice, Integer, List, Text
 from panel.api.jobs.window_shapes import DailyWindowBody
 from panel.benchmarks.asked_matrix import (
     USUAL_DEPTH,
@@ -14,7 +14,7 @@ from panel.benchmarks.asked_matrix import (
     USUAL_REPEATS,
     USUAL_SECONDS,
 )
-from panel.benchmarks.benchmark_words import PROFILES, STATES
+from panel.benchmarks.benchmark_words import ABOUT_PROFILES, STATES
 from panel.benchmarks.share_links import DAYS, MOST_DAYS
 from panel.benchmarks.target_presets import PRESETS
 from storage.benchmarks.matrix import (
@@ -27,12 +27,14 @@ from storage.models.benchmark import TITLE_LIMIT
 
 MOST_SIZES: Final = 12
 MOST_FILES: Final = 50
+MOST_JOB_CHARACTERS: Final = 4096
 MOST_CHARACTERS: Final = 2 * 1024 * 1024
 
 
 class MatrixBody(Body):
     """What to measure, and where."""
 
+    made_plain = ("job_file",)
     host = Text("Key of the host.", max_length=26)
     vg = Text(
         "Name of the volume group; without it, the only one that may be used.",
@@ -45,8 +47,8 @@ class MatrixBody(Body):
         allow_empty=False,
     )
     profiles = List(
-        f"What fio does: some of {', '.join(f'`{name}`' for name in PROFILES)}.",
-        Choice("A profile.", PROFILES),
+        f"What is done: some of {', '.join(f'`{name}`' for name in ABOUT_PROFILES)}.",
+        Choice("A profile.", ABOUT_PROFILES),
         allow_empty=False,
     )
     data_bytes = List("Bytes of data; several are a sweep.", Integer(), max_length=MOST_SIZES)
@@ -72,8 +74,12 @@ class MatrixBody(Body):
         max_value=MOST_DEPTH,
         default=USUAL_DEPTH,
     )
-    options = Map(
-        "Options of fio of the profile `own`, by their names.", Text(max_length=128), default=dict
+    job_file = Text(
+        "A fio job file with the one job of the profile `own`; a run has no other of its options.",
+        max_length=MOST_JOB_CHARACTERS,
+        default="",
+        allow_blank=True,
+        trim_whitespace=False,
     )
 
 

@@ -47,6 +47,7 @@ from panel.benchmarks.stored_runs import UnknownRuns, named_runs, with_brief_run
 from panel.benchmarks.verification import BadExport, verify
 from panel.models import Scope
 from storage.access import Right
+from storage.agent.benchmark.profiles import OwnJob, read_job_file
 from storage.benchmarks.matrix import Spec
 from storage.models import Benchmark, BenchmarkRun, BenchmarkState, Host, RunState
 from storage.volumes.volume_groups import GroupChoice, groups_of
@@ -91,7 +92,7 @@ class BenchmarkResource(Resource):
             data_bytes=tuple(body["data_bytes"]),
             cache_bytes=tuple(body["cache_bytes"]),
             states=tuple(body["states"]),
-            options=tuple(body["options"].items()),
+            own=_own_job(body["job_file"]),
             **{name: body[name] for name in NUMBERS},
         )
         return group.host, matrix.spec(group), body
@@ -319,3 +320,11 @@ class BenchmarkVerification(BenchmarkResource):
             return self.shown(verify(self.read()["document"]))
         except BadExport as bad:
             raise unfit("document", str(bad)) from None
+
+
+def _own_job(text: str) -> OwnJob | None:
+    """The one job of a job file, None where there is none; raises `ApiProblem`."""
+    try:
+        return read_job_file(text) if text.strip() else None
+    except ValueError as error:
+        raise unfit("job_file", str(error)) from None

@@ -18,6 +18,7 @@ from panel.benchmarks.asked_matrix import (
 )
 from panel.benchmarks.benchmark_words import ABOUT_PROFILES, ABOUT_STATES, PROFILES, STATES
 from panel.benchmarks.target_presets import EVENING, PRESETS
+from storage.agent.benchmark.profiles import OwnJob, read_job_file
 from storage.benchmarks.matrix import (
     MOST_DEPTH,
     MOST_JOBS,
@@ -44,7 +45,6 @@ NUMBERS: Final = (
     "jobs",
     "iodepth",
 )
-OPTION: Final = re.compile(r"([a-z_]+)=(\S+)")
 
 
 class SizesField(forms.CharField):
@@ -63,18 +63,16 @@ class SizesField(forms.CharField):
         return tuple(sorted({round(float(text) * GIB / MIB) * MIB for text in texts}))
 
 
-class OptionsField(forms.CharField):
-    """Options of fio, one a line, as pairs."""
+class JobFileField(forms.CharField):
+    """A fio job file with one job."""
 
-    def clean(self, value: Any) -> tuple[tuple[str, str], ...]:
-        """Each name with its value; whether fio may have them is judged later."""
-        pairs = list[tuple[str, str]]()
-        for line in filter(None, map(str.strip, str(super().clean(value) or "").splitlines())):
-            match = OPTION.fullmatch(line)
-            if match is None:
-                raise forms.ValidationError(f"“{line[:40]}” is no option. Write name=value.")
-            pairs.append((match[1], match[2]))
-        return tuple(pairs)
+    def clean(self, value: Any) -> OwnJob | None:
+        """The job; None where the field is empty."""
+        text = str(super().clean(value) or "")
+        try:
+            return read_job_file(text) if text.strip() else None
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
 
 
 class BenchmarkForm(forms.Form):
@@ -89,9 +87,12 @@ class BenchmarkForm(forms.Form):
         choices=list(STATES.items()), initial=[CacheState.NEW.value], required=False
     )
     profiles = forms.MultipleChoiceField(
-        choices=list(PROFILES.items()), initial=[Profile.ZIPF_READ.value]
+        choices=[(name, PROFILES[name]) for name in ABOUT_PROFILES],
+        initial=[Profile.ZIPF_READ.value],
     )
-    options = OptionsField(required=False, widget=forms.Textarea({"rows": 4}))
+    job_file = JobFileField(
+        required=False, max_length=4096, widget=forms.Textarea({"rows": 6}), strip=False
+    )
     data_gib = SizesField(label="Data, GiB", initial="4", max_length=100)
     cache_gib = SizesField(label="Cache, GiB", initial="4", max_length=100)
     minutes = forms.FloatField(
@@ -169,7 +170,7 @@ class BenchmarkForm(forms.Form):
             repeats=data["repeats"],
             jobs=data["jobs"],
             iodepth=data["iodepth"],
-            options=data["options"],
+            own=data["job_file"],
         ).spec(group)
         return data
 

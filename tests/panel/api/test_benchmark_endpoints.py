@@ -62,6 +62,19 @@ def test_a_benchmark_is_ordered_and_shown(asking: Program, here: Scene) -> None:
     assert one["seconds_left"] > 6 * 120
 
 
+def test_a_job_of_ones_own_runs_as_its_file_says(asking: Program, here: Scene) -> None:
+    file = "[mine]\nrw=randrw\nrwmixread=90\nbs=16k\niodepth=4\nnumjobs=3\nfilename=/dev/sda\n"
+    spec = order(asking, here, profiles=["own"], job_file=file).json()["spec"]
+    (profile,) = spec["profiles"]
+    assert (profile["jobs"], profile["iodepth"], profile["block_bytes"]) == (3, 4, 16_384)
+    assert dict(profile["options"]) == {"rw": "randrw", "rwmixread": "90"}
+    harmful = f"{file}exec_prerun=reboot\n"
+    answer = order(asking, here, "two", profiles=["own"], job_file=harmful)
+    assert "exec_prerun" in str(problem(answer, 422, "invalid")["errors"])
+    answer = order(asking, here, "three", profiles=["own"])
+    problem(answer, 422, "invalid")
+
+
 def test_the_same_request_sent_twice_orders_once(asking: Program, here: Scene) -> None:
     assert order(asking, here).json() == order(asking, here).json()
     assert Benchmark.objects.count() == 1

@@ -97,7 +97,7 @@ def test_a_run_that_does_not_fit_is_refused(staff: Client, there: Scene) -> None
         ("data_gib", "four", "is no size"),
         ("data_gib", ",".join("123456789"), ""),
         ("start", "02:00", "Enter both times"),
-        ("options", "rw", "is no option"),
+        ("job_file", "[a]\nrw=read\nfilename=/dev/sda\nexec_prerun=x", "Line 4"),
         ("repeats", "31", "less than or equal to 30"),
         ("targets", [], "This field is required"),
     ],
