@@ -111,6 +111,7 @@ NAMES: Final[Mapping[str, str]] = {
     "host": "Accept a host's key",
     "host-remove": "Remove a host",
     "host-history": "Accept a kernel fault",
+    "benchmark": "Share a benchmark",
     "host-settings": "Change a host's address",
     "alert-routes": "Change who is told of alerts",
     "alert-route-new": "Add an alert recipient",
