@@ -39,7 +39,7 @@ def test_the_time_line_comes_newest_first_in_pages() -> None:
     assert first["items"][0] == {
         "number": HostChange.objects.get(kind="lvm").pk,
         "at": "2026-03-01T12:02:00Z", "kind": "lvm", "subject": "", "before": "", "after": "2",
-        "count": 1,
+        "count": 1, "effect": None, "acceptance": None,
     }  # fmt: skip
     rest = staff().get(f"/hosts/{host.key}/events?limit=2&cursor={first['next_cursor']}").json()
     assert ([each["kind"] for each in rest["items"]], rest["next_cursor"]) == (["boot"], None)

@@ -24,7 +24,16 @@ from panel.billing.signed_calls import urlpatterns as billing_patterns
 from panel.deliveries.webhooks.event_body import event_json
 from panel.models import AlertRoute, ApiToken, Intent, Mandate, Order, OrderState
 from storage.byte_sizes import GIB
-from storage.models import CachePlan, Event, EventKind, HeatTrace, HostChange, Placement, TagLimit
+from storage.models import (
+    CachePlan,
+    Event,
+    EventKind,
+    Gate,
+    HeatTrace,
+    HostChange,
+    Placement,
+    TagLimit,
+)
 from tests import make
 from tests.api_digest import changes, digest_of, read
 from tests.benchmark_scene import EVENING, make_benchmark
@@ -261,10 +270,13 @@ def test_answers_are_as_described(who: int) -> None:
     world = _world()
     asking, there = world[who], world[2]
     body = json.loads(json.dumps(described()))
+    benchmark = make_benchmark(there.host, EVENING, timezone.now())
+    Gate.objects.create(benchmark=benchmark, kernels=["6.1.0-26", "6.1.0-28"], boots_a_side=4)
     keys = {
         "volumes": there.volume.key,
         "hosts": there.host.key,
-        "benchmarks": make_benchmark(there.host, EVENING, timezone.now()).key,
+        "benchmarks": benchmark.key,
+        "gates": benchmark.key,
         "jobs": there.volume.job_set.get().key,
         "customers": there.volume.customer.key,
         "orders": there.volume.orders.get().key,
