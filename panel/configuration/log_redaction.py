@@ -3,10 +3,10 @@
 import logging
 import re
 
-# A refused request leaves its one-time token usable, and Django logs the path of every refusal.
+# A refused request leaves its token usable, and Django logs the path of every refusal.
 TOKEN = re.compile(
-    r"(/(?:enrol|invitation|enter|notices/off|account/confirm-email|account/password/reset/key)/)"
-    r"[\w:=-]+"
+    r"(/(?:enrol|invitation|enter|notices/off|shared/benchmarks|account/confirm-email"
+    r"|account/password/reset/key)/)[\w:=-]+"
 )
 
 

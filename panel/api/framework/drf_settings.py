@@ -13,6 +13,7 @@ TAGS = {
     "events": "What happened, as a list and as webhooks.",
     "customers": "Customers, their payment authorisation and their people.",
     "fleet": "All hosts together.",
+    "gates": "Kernels compared by boots, and the one that brought a loss.",
     "halt": "The stop of all jobs.",
     "hosts": "Storage hosts, their disks and arrays.",
     "invitations": "One-time links for new people.",

@@ -136,6 +136,7 @@ PLAIN_KEYS = {
     "AuditShape": "The history names what may be gone by now.",
     "TokenShape": "made_by may name a token that was forgotten.",
     "JobShape": "token may name a token that was forgotten.",
+    "ExportShape": "An export is read where its host has no address.",
 }
 """Shapes of answers with a text where others have a reference."""
 NOUNS = ("volume", "host", "job", "order", "customer", "cache_plan", "alert", "token", "route")
