@@ -8,11 +8,13 @@ from typing import Any
 from django.conf import settings
 from playwright.sync_api import Page
 
+# What a page renews meanwhile takes its animations with it: those never end.
 SETTLED = """async () => {
   const ending = document.getAnimations().filter(
     (each) => each.effect.getComputedTiming().iterations !== Infinity
   );
-  await Promise.allSettled(ending.map((each) => each.finished));
+  const late = new Promise((done) => setTimeout(done, 10_000));
+  await Promise.race([Promise.allSettled(ending.map((each) => each.finished)), late]);
 }"""
 GRAVELY = """({violations}) => violations
   .filter(({impact}) => ["serious", "critical"].includes(impact))
