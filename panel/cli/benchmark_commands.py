@@ -13,6 +13,8 @@ import click
 from .command_session import (
     NAME,
     CommandSession,
+    NamedFile,
+    NamedPath,
     asks_the_panel,
     completed_from,
     confirmed,
@@ -128,7 +130,7 @@ def show_benchmark(session: CommandSession, benchmark: str, shows_runs: bool) ->
 @click.option("--profile", "profiles", multiple=True, type=click.Choice(PROFILES))
 @click.option(
     "--job-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=NamedPath(),
     help="With the one job of --profile own.",
 )
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Of caches.")
@@ -250,7 +252,7 @@ def _act(session: CommandSession, benchmark: str, act: str, body: Json | None = 
 
 
 @benchmark_group.command("compare")
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1, required=True, type=NAME)
 @click.option("--varied", multiple=True, help="A condition that you compare, such as kernel.")
 @asks_the_panel
 def compare_runs(session: CommandSession, names: Sequence[str], varied: Sequence[str]) -> None:
@@ -260,9 +262,7 @@ def compare_runs(session: CommandSession, names: Sequence[str], varied: Sequence
 
 
 @benchmark_group.command("import")
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@click.argument("files", nargs=-1, required=True, type=NamedPath())
 @click.option("--title", default="", help="What people call it.")
 @click.option("--machine", default="", help="Where it was measured.")
 @asks_the_panel
@@ -283,7 +283,7 @@ def import_files(session: CommandSession, files: Sequence[Path], title: str, mac
 
 @benchmark_group.command("export")
 @benchmark_argument
-@click.argument("file", type=click.File("w"))
+@click.argument("file", type=NamedFile("w"))
 @asks_the_panel
 def export_benchmark(session: CommandSession, benchmark: str, file: TextIO) -> None:
     """Write a benchmark with its raw files as JSON, to be kept or verified."""
@@ -291,7 +291,7 @@ def export_benchmark(session: CommandSession, benchmark: str, file: TextIO) -> N
 
 
 @benchmark_group.command("verify")
-@click.argument("file", type=click.File("r"))
+@click.argument("file", type=NamedFile("r"))
 @asks_the_panel
 def verify_file(session: CommandSession, file: TextIO) -> None:
     """Compute the figures of an exported or shared benchmark anew from its raw files."""

@@ -6,6 +6,7 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec
 
 import click
@@ -38,6 +39,26 @@ class NameType(click.ParamType):  # type: ignore[type-arg]
 
 
 NAME: Final = NameType()
+
+
+class NamedPath(click.Path):
+    """A file that is there, by its name, which is not empty."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        return super().convert(NAME.convert(str(value), param, ctx), param, ctx)
+
+
+class NamedFile(click.File):
+    """A file to read or to write, by its name, which is not empty."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The open file."""
+        named = NAME.convert(value, param, ctx) if isinstance(value, str) else value
+        return super().convert(named, param, ctx)
 
 
 class CommandSession:

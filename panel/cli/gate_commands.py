@@ -11,6 +11,7 @@ from .benchmark_commands import PROFILES, TARGETS
 from .command_session import (
     NAME,
     CommandSession,
+    NamedPath,
     asks_the_panel,
     completed_from,
     listing,
@@ -106,7 +107,7 @@ def plan_gate(session: CommandSession, gate: str, slower: float) -> None:
 @gate_group.command("bisect")
 @gate_argument
 @click.option("--target", "label", required=True, help="As `tiercel gate show` calls it.")
-@click.argument("kernels", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("kernels", type=NamedPath())
 @asks_the_panel
 def bisect_kernels(session: CommandSession, gate: str, label: str, kernels: Path) -> None:
     """Find the kernel that brought a loss. KERNELS is a file with one release a line, in order."""
@@ -116,7 +117,7 @@ def bisect_kernels(session: CommandSession, gate: str, label: str, kernels: Path
 
 @gate_group.command("skip")
 @gate_argument
-@click.argument("kernel")
+@click.argument("kernel", type=NAME)
 @asks_the_panel
 def skip_kernel(session: CommandSession, gate: str, kernel: str) -> None:
     """Skip the next kernel of a bisect, such as one that does not start."""
