@@ -181,7 +181,7 @@ def _last_failure(held: Benchmark, in_a_row: int) -> Refused | None:
     ended = list(held.runs.exclude(ended_at=None).order_by("-ended_at", "-pk")[:in_a_row])
     if len(ended) < in_a_row or any(run.state != RunState.FAILED for run in ended):
         return None
-    return Refused("failed", ended[0].message, ended[0].correction)
+    return Refused("not_now", ended[0].message, ended[0].correction)
 
 
 def _opening(held: Benchmark) -> datetime | None:

@@ -1,16 +1,10 @@
-"""What pages, the API and charts call targets, loads, states and conditions."""
+"""What pages, the API and charts call loads, states and conditions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-TARGETS: Final[Mapping[str, str]] = {
-    "ssd": "SSD alone",
-    "hdd": "HDD alone",
-    "lvmcache": "lvmcache",
-    "bcache": "bcache",
-}
 PROFILES: Final[Mapping[str, str]] = {
     "zipf_read": "hot random reads (zipf 1.2)",
     "mixed": "mixed, 70 % reads (zipf 1.2)",

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import Final
 
-from panel.benchmarks.benchmark_words import TARGETS
 from panel.benchmarks.measured import MeasuredRun, Setup, middle_of
+from panel.benchmarks.target_presets import COLOURS, TITLES
 from storage.formatting import size
 
-COLOURS: Final[Mapping[str, str]] = {
-    "ssd": "green",
-    "hdd": "orange",
-    "lvmcache": "blue",
-    "bcache": "purple",
-}
 OTHER_COLOURS: Final = ("cyan", "pink", "lime", "indigo", "teal", "red")
 DASHES: Final = ("", "dashed", "dotted", "mixed")
 RAW: Final = ("ssd", "hdd")
@@ -144,7 +138,7 @@ def _names(firsts: Sequence[MeasuredRun]) -> list[str]:
     titles = Counter(title for _, title in {(each.source.key, _title(each)) for each in firsts})
     names = []
     for each in firsts:
-        words = [TARGETS.get(each.setup.target, each.setup.target)]
+        words = [TITLES.get(each.setup.target, each.setup.target)]
         words += _telling(each.setup, by_target[each.setup.target])
         if has_sources:
             title = _title(each)

@@ -51,7 +51,7 @@ class Setup:
             cache_bytes=cell.cache_bytes,
             mode=cell.mode,
             chunk_kib=cell.chunk_kib,
-            cutoff_kib=cell.sequential_cutoff_kib if cell.target == "bcache" else None,
+            cutoff_kib=cell.sequential_cutoff_kib if cell.has_cutoff else None,
             state=cell.state if cell.target in CACHED else "",
         )
 

@@ -1,4 +1,5 @@
-"""The targets that a form, the API and the command line offer by one word each. Pure."""
+"""What is measured: names and colours of targets, and those that a form, the API and the command
+line offer by one word each. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +10,19 @@ from typing import Final
 from storage.benchmarks.matrix import TargetChoice, TargetKind
 from storage.byte_sizes import KIB, MIB
 
+TITLES: Final[Mapping[str, str]] = {
+    TargetKind.SSD: "SSD alone",
+    TargetKind.HDD: "HDD alone",
+    TargetKind.LVMCACHE: "lvmcache",
+    TargetKind.BCACHE: "bcache",
+}
+COLOURS: Final[Mapping[str, str]] = {
+    TargetKind.SSD: "green",
+    TargetKind.HDD: "orange",
+    TargetKind.LVMCACHE: "blue",
+    TargetKind.BCACHE: "purple",
+}
+"""Of their lines in charts."""
 USUAL_CUTOFF_KIB: Final = 4 * MIB // KIB
 """As bcache is delivered."""
 
@@ -62,3 +76,5 @@ PRESETS: Final[Mapping[str, TargetPreset]] = {
 }
 EVENING: Final = ("ssd", "hdd", "bcache", "bcache-no-cutoff", "lvmcache")
 """Those of the published comparison."""
+GATED: Final = ("ssd", "hdd", "lvmcache")
+"""Those that a kernel gate measures where nothing else is chosen."""

@@ -143,6 +143,11 @@ class Cell:
         return self.target in CACHED
 
     @property
+    def has_cutoff(self) -> bool:
+        """Whether what looks sequential may pass the cache by."""
+        return self.target == TargetKind.BCACHE
+
+    @property
     def fast_bytes(self) -> int:
         """What its scratch volumes take of the SSD, without what LVM keeps about them."""
         return self.data_bytes if self.target == TargetKind.SSD else self.cache_bytes
@@ -396,7 +401,7 @@ def label_of(cell: Cell) -> str:
         return f"{cell.target}, {cell.profile}, {size(cell.data_bytes)}"
     chunk = f" chunks of {size(cell.chunk_kib * KIB)}" if cell.chunk_kib else ""
     cutoff = ""
-    if cell.target == TargetKind.BCACHE:
+    if cell.has_cutoff:
         bytes_ = cell.sequential_cutoff_kib * KIB
         cutoff = f" cutoff {size(bytes_)}" if bytes_ else " no cutoff"
     cache = f"{cell.target} {cell.mode} {size(cell.cache_bytes)}{chunk}{cutoff}"

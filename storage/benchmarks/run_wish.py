@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from storage.benchmarks.matrix import CacheState, Cell, PlannedRun, Spec, TargetKind
+from storage.benchmarks.matrix import CacheState, Cell, PlannedRun, Spec
 from storage.planner.benchmark_wish import BenchmarkWish
 
 
@@ -38,7 +38,7 @@ def args_of(cell: Cell, seed: int) -> dict[str, Any]:
         args["mode"] = cell.mode
     if cell.chunk_kib:
         args["chunk_kib"] = cell.chunk_kib
-    if cell.target == TargetKind.BCACHE:
+    if cell.has_cutoff:
         args["sequential_cutoff_kib"] = cell.sequential_cutoff_kib
     if cell.state == CacheState.WARMED:
         args["warm_seconds"] = cell.warm_seconds

@@ -15,7 +15,7 @@ from django.utils import timezone
 from jobs.models import AuditEntry, Phase
 from panel.models import User
 from storage.formatting import FORMULA, csv_line
-from storage.models import CachePlan, Customer, Host, HostChange, HostOutline, Volume
+from storage.models import Benchmark, CachePlan, Customer, Host, HostChange, HostOutline, Volume
 from tests.panel.cast import Cast
 from tests.panel.cast import people as people
 from tests.panel.permissions import TABLE, Row
@@ -23,11 +23,13 @@ from tests.test_shape import ROOT, python_files
 
 HOSTILE = '=HYPERLINK("http://evil.example")'
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?")
-FIGURES = {"volume-csv", "host-csv", "fleet-csv"}
+FIGURES = {"benchmark-compare-csv", "benchmark-shared-csv", "volume-csv", "host-csv", "fleet-csv"}
 """Files of nothing but times and numbers."""
 NAMES = {
     "alerts",
     "audit-export",
+    "benchmark-csv",
+    "benchmarks",
     "capacity",
     "customers",
     "hosts",
@@ -69,6 +71,7 @@ def be_hostile(people: Cast) -> None:
     Host.objects.filter(pk=people.acme.there.host.pk).update(
         name=HOSTILE, site="+site", tags=["@tag"]
     )
+    Benchmark.objects.update(title=HOSTILE)
     HostOutline.objects.update_or_create(
         host=people.acme.there.host, defaults={"fast_total_bytes": 1 << 40}
     )

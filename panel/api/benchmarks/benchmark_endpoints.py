@@ -305,7 +305,10 @@ class BenchmarkImport(BenchmarkResource):
 
 
 class BenchmarkVerification(BenchmarkResource):
-    """Exported figures, computed anew."""
+    """Exported figures, computed anew: it changes nothing, so tokens that read are enough."""
+
+    write_scope = Scope.READ
+    other_scopes = (Scope.HOSTS_READ,)
 
     @operation(
         "benchmark_verify",

@@ -25,10 +25,11 @@ from storage.naming import lines_fault, text_fault
 TAKEN: Final = "external_id_taken"
 """Code of the models' errors where another row has the external id."""
 # DRF's fields would make a text of a number, a number of a text, and true of 1, "yes" and "on".
-TYPES: Final[tuple[tuple[type[AnyField], type, str, str], ...]] = (
-    (serializers.CharField, str, "not_a_string", "A text, in quotes."),
-    (serializers.IntegerField, int, "not_an_integer", "A whole number, without quotes."),
-    (serializers.BooleanField, bool, "not_a_boolean", "true or false, without quotes."),
+TYPES: Final[tuple[tuple[type[AnyField], tuple[type, ...], str, str], ...]] = (
+    (serializers.CharField, (str,), "not_a_string", "A text, in quotes."),
+    (serializers.IntegerField, (int,), "not_an_integer", "A whole number, without quotes."),
+    (serializers.FloatField, (float, int), "not_a_number", "A number, without quotes."),
+    (serializers.BooleanField, (bool,), "not_a_boolean", "true or false, without quotes."),
 )
 
 
@@ -98,8 +99,8 @@ def _misfit(
     if isinstance(field, serializers.ListField) and isinstance(value, list):
         parts = {n: _misfit(field.child, part, is_plain=is_plain) for n, part in enumerate(value)}
         return {n: misfit for n, misfit in parts.items() if misfit} or None
-    for of, kind, code, message in TYPES:
-        if isinstance(field, of) and value is not None and type(value) is not kind:
+    for of, kinds, code, message in TYPES:
+        if isinstance(field, of) and value is not None and type(value) not in kinds:
             return serializers.ErrorDetail(message, code)
     fault_of = lines_fault if isinstance(field, Lines) else text_fault
     if is_plain and isinstance(value, str) and (fault := fault_of(value)) is not None:

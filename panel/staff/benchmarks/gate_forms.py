@@ -8,6 +8,7 @@ from django import forms
 from django.forms.boundfield import BoundField
 
 from jobs.benchmarks.gate_order import MOST_BOOTS_A_SIDE, REASON_LIMIT
+from panel.benchmarks.target_presets import GATED
 from panel.staff.benchmarks.order_form import NUMBERS, BenchmarkForm
 from storage.benchmarks.gate import LEAST_BOOTS
 from storage.models.kernel_gate import KERNEL_LIMIT
@@ -38,7 +39,7 @@ class GateForm(BenchmarkForm):
 
     def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(user, *args, **kwargs)
-        usual: dict[str, Any] = {"targets": ["ssd", "hdd", "lvmcache"], "data_gib": USUAL_GIB}
+        usual: dict[str, Any] = {"targets": list(GATED), "data_gib": USUAL_GIB}
         usual |= {"cache_gib": USUAL_GIB, "minutes": USUAL_MINUTES, "warm_minutes": USUAL_MINUTES}
         for name, value in usual.items():
             self.fields[name].initial = value

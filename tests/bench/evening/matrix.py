@@ -3,16 +3,14 @@ ones."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
-from panel.operations.local_services import CHECKOUT
 from storage.benchmarks.matrix import CacheState, Cell, Profile, TargetKind
+from storage.benchmarks.published import published_runs
 from storage.byte_sizes import MIB
 
-PUBLISHED: Final = CHECKOUT / "tests" / "data" / "published-benchmarks.json"
 DATA_BYTES: Final = 64 * MIB
 # 4 GiB of data had a cache of 5 GiB by bcache, of 4 GiB by lvmcache. LVM's pool has a chunk more
 # than the data, which no chunk of the data has to leave for.
@@ -65,11 +63,10 @@ class PublishedRun:
 
 
 def published() -> dict[str, PublishedRun]:
-    """By id, as tests/data has them."""
-    runs: list[dict[str, Any]] = json.loads(PUBLISHED.read_text())["runs"]
+    """By id."""
     return {
-        run["id"]: PublishedRun(run["label"], sum(run["job_iops"]), run.get("hit_rate"))
-        for run in runs
+        name: PublishedRun(run["label"], sum(run["job_iops"]), run.get("hit_rate"))
+        for name, run in published_runs().items()
     }
 
 

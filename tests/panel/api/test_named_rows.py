@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from django.utils import timezone
 
-from storage.models import CachePlan, Customer
+from storage.models import CachePlan, Customer, Host
 from tests import make
 from tests.panel.api.test_every_operation import (
     BY_NAME,
@@ -49,6 +49,10 @@ REFUSED: Final = ("/api/v1/volumes/{key}/orders cache_plan",)
 
 @pytest.fixture(scope="module")
 def asking(people: Cast) -> Foreign:
+    """Acme's host could be measured."""
+    said = {"benchmarks": {"quota_bytes": 1 << 40, "fio": "3.33"}, "boot_id": "1" * 32}
+    host = people.acme.there.host
+    Host.objects.filter(pk=host.pk).update(hello={**host.hello, **said, "kernel": "6.1.0-37"})
     return Foreign(people)
 
 

@@ -16,10 +16,13 @@ from panel.api.framework.fields import Lines
 OTHER_TYPES: dict[type[serializers.Field[Any, Any, Any, Any]], tuple[Any, ...]] = {
     serializers.BooleanField: (1, 0, "yes", "on", "true", "t", 1.0, ["true"]),
     serializers.IntegerField: ("1", 1.0, True, [1]),
+    serializers.FloatField: ("1", "1.5", True, [1.5]),
     serializers.CharField: (1, 1.5, True, ["a"], {"a": 1}),
     serializers.ChoiceField: (1, 1.5, True, ["a"]),
     serializers.DateTimeField: (1, 1.5, True, ["2026-11-21T08:00:00Z"]),
     serializers.TimeField: (1, 8.5, True, ["08:00"]),
+    # Whatever is JSON: the endpoint reads it.
+    serializers.JSONField: (),
 }
 """What is no value of a field, by its kind."""
 

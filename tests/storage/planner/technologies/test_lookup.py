@@ -61,6 +61,13 @@ ASKED_IN = {
     "storage/analysis/host_rates.py",
     "storage/analysis/trace_outcome.py",
     "jobs/engine/heat_traces.py",
+    # What a benchmark measures: its targets, their names and colours, and the published runs.
+    "storage/benchmarks/matrix.py",
+    "storage/planner/benchmark_wish.py",
+    "panel/benchmarks/target_presets.py",
+    "panel/benchmarks/published_reference.py",
+    "panel/cli/benchmark_commands.py",
+    "panel/api/framework/examples.py",
     # Words that no password may contain.
     "panel/accounts/authentication/passwords.py",
 }
