@@ -167,14 +167,17 @@ def _together(jobs: Sequence[JobResult]) -> list[list[JobResult]]:
 
 def _summary(imported: Imported, jobs: Sequence[JobResult]) -> RunSummary | None:
     """Logs are those of these jobs where the files hold a single output: fio numbers its jobs from
-    1 on. What has no counts has the rates that it prints."""
-    is_single = len({(job.file, job.document) for job in imported.jobs}) == 1
-    numbers = {job.index + 1 for job in jobs} if is_single else set[int]()
+    1 on, over all of its runs. What has no counts has the rates that it prints."""
+    places = {id(job): place for place, job in enumerate(jobs, 1)}
     runtimes = [each.runtime_ms or 0 for job in jobs for each in job.directions.values()]
     seconds = round(max(runtimes, default=0) / 1000)
     part = Imported(
         jobs=tuple(jobs),
-        series=tuple(each for each in imported.series if each.job_number in numbers),
+        series=tuple(
+            replace(each, job_number=place)
+            for each in imported.series
+            if (place := places.get(id(imported.job_of(each.job_number)))) is not None
+        ),
     )
     counted = sum_up(part, legs_of(b""), Cell(TargetKind.HDD, Profile.OWN, 0, seconds), FACTS)
     read, write = _printed(jobs, "read"), _printed(jobs, "write")

@@ -50,6 +50,17 @@ def test_logs_give_figures_over_time() -> None:
     assert run.summary.series.iops[3] == pytest.approx(100)
 
 
+def test_each_run_has_the_logs_of_its_own_jobs() -> None:
+    files = {"fio.json": named(["zipf", "mixed", "mixed"])} | {
+        f"run_iops.{number}.log": iops_log(100 * number) for number in (1, 2, 3)
+    }
+    alone, together = read_import(files).runs
+    assert together.name == "mixed"
+    assert set(alone.summary.series.iops) == {100.0}
+    assert set(together.summary.series.iops) == {500.0}
+    assert [set(each) for each in together.summary.series.jobs] == [{200.0}, {300.0}]
+
+
 def test_yabs_is_imported_without_a_latency_that_it_does_not_have() -> None:
     [run] = read_import({"yabs.json": json.dumps(YABS).encode()}).runs
     assert run.summary.iops > 0
