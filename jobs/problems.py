@@ -176,7 +176,7 @@ WHERE gate.effect = 'loss' AND gate.acceptance = '{}' AND host.state = 'active' 
     WHERE newer.host_id = bench.host_id AND later.effect <> '' AND newer.id > bench.id)
 """
 # A failure counts unless a later job of the volume did better or is at work; that of a benchmark's
-# run is told with the benchmark.
+# run is part of the benchmark's problem.
 UNDONE: Final = """
 SELECT job.host_id, CASE job.state WHEN 'failed' THEN 'job_failed' ELSE 'job_undecided' END,
     'error', coalesce(job.ended_at,

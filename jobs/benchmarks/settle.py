@@ -174,7 +174,7 @@ def _again(benchmark: Benchmark, run: BenchmarkRun) -> None:
 
 
 def _end_all(benchmark: Benchmark, to: BenchmarkState, message: str, correction: str) -> None:
-    """No further run, whoever waits for one."""
+    """Begin no further run: cancel those that wait."""
     now = database_now()
     benchmark.runs.filter(state=RunState.WANTED).update(state=RunState.CANCELLED, ended_at=now)
     Benchmark.objects.filter(pk=benchmark.pk).update(

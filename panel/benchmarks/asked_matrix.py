@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from panel.benchmarks.target_presets import PRESETS
-from storage.agent.benchmark.profiles import OwnJob
+from storage.agent.benchmark.profiles import PROFILES, OwnJob
+from storage.benchmarks.heat_profile import HeatFigures
 from storage.benchmarks.matrix import CacheState, Profile, ProfileChoice, Spec
-from storage.byte_sizes import KIB, MIB
 from storage.volumes.volume_groups import GroupChoice
 
-SEQUENTIAL: Final = frozenset({Profile.SEQUENTIAL_READ, Profile.SEQUENTIAL_WRITE})
 USUAL_JOBS, USUAL_DEPTH = 2, 8
 """Of the published comparison, as are the other usual values."""
 USUAL_SECONDS: Final = 1800
@@ -21,7 +20,8 @@ USUAL_REPEATS: Final = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedMatrix:
     """`targets` are named by `PRESETS`, `profiles` and `states` by their values; `own` is the job
-    of the profile `own`, with streams, depth and block size of its own. Whether it can be run,
+    of the profile `own`, with streams, depth and block size of its own; `heat` is what the profile
+    `heat` replays. Whether it can be run,
     `storage.benchmarks.matrix.demand_sound` judges."""
 
     targets: tuple[str, ...]
@@ -35,6 +35,7 @@ class AskedMatrix:
     jobs: int = USUAL_JOBS
     iodepth: int = USUAL_DEPTH
     own: OwnJob | None = None
+    heat: HeatFigures | None = None
 
     def spec(self, group: GroupChoice) -> Spec:
         """The matrix in a volume group."""
@@ -53,10 +54,11 @@ class AskedMatrix:
         )
 
     def _profile(self, name: str) -> ProfileChoice:
-        """Sequential ones use large requests, others those of 4 KiB."""
         profile = Profile(name)
         if profile == Profile.OWN and self.own is not None:
             own = self.own
             return ProfileChoice(profile, own.jobs, own.iodepth, own.block_bytes, own.options)
-        block = MIB if profile in SEQUENTIAL else 4 * KIB
-        return ProfileChoice(profile, self.jobs, self.iodepth, block)
+        if profile == Profile.HEAT and self.heat is not None:
+            block = self.heat.block_bytes
+            return ProfileChoice(profile, self.jobs, self.iodepth, block, heat=self.heat)
+        return ProfileChoice(profile, self.jobs, self.iodepth, PROFILES[name].block_bytes)

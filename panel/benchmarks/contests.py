@@ -161,7 +161,7 @@ def _telling(setup: Setup, others: Sequence[Setup]) -> list[str]:
 
 
 def _styles(targets: Sequence[str]) -> list[tuple[str, str]]:
-    """A colour for each target, and a dash for each entrant of it, so that lines are told apart
+    """A colour for each target, and a dash for each entrant of it, so that lines differ
     without their colour, too."""
     others = iter(OTHER_COLOURS * (len(targets) // len(OTHER_COLOURS) + 1))
     colours = {target: COLOURS.get(target) or next(others) for target in dict.fromkeys(targets)}

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Any, Final
 
-from panel.benchmarks.benchmark_words import PROFILES, STATES
+from panel.benchmarks.benchmark_words import STATES
+from storage.agent.benchmark.profiles import PROFILES
 from storage.analysis.comparison import Conditions
 from storage.benchmarks.matrix import CACHED, BadSpec, Cell, Profile
 from storage.benchmarks.run_conditions import reported_conditions
@@ -39,13 +40,12 @@ class Setup:
     @classmethod
     def of_cell(cls, cell: Cell) -> Setup:
         """Of a run that was ordered here."""
-        shape = f"{cell.jobs} x {cell.iodepth} x {size(cell.block_bytes)}"
-        options = " ".join(f"{name}={value}" for name, value in cell.options)
+        own = " ".join(f"{name}={value}" for name, value in cell.options)
         each = f"{counted(cell.iodepth, 'request')} of {size(cell.block_bytes)} in flight"
         return cls(
             target=cell.target,
-            load=" ".join(filter(None, (cell.profile, shape, options))),
-            load_words=options if cell.profile == Profile.OWN else PROFILES[cell.profile],
+            load=cell.load,
+            load_words=own if cell.profile == Profile.OWN else PROFILES[cell.profile].title,
             streams=f"{counted(cell.jobs, 'stream')}, each with {each}",
             data_bytes=cell.data_bytes,
             cache_bytes=cell.cache_bytes,

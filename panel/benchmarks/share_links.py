@@ -22,7 +22,7 @@ KEY_BYTES: Final = 18
 
 
 def share_by_link(benchmark: Benchmark, days: int = DAYS) -> str:
-    """From now on, so many days, whoever has the address sees the figures. One that is shared
+    """From now on, so many days, everyone with the address sees the figures. One that is shared
     already keeps its address, and gets the new end. Raises `Refused` where nothing is done yet."""
     if not benchmark.runs.filter(summary__isnull=False).exists():
         raise Refused("not_now", "No run has a result yet.", "Share it once the first run is done.")

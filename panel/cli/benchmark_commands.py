@@ -49,6 +49,7 @@ PROFILES: Final = (
     "sync_write",
     "file_tree",
     "sql",
+    "heat",
     "own",
 )
 STATES: Final = ("new", "warmed", "junk")
@@ -133,6 +134,7 @@ def show_benchmark(session: CommandSession, benchmark: str, shows_runs: bool) ->
     type=NamedPath(),
     help="With the one job of --profile own.",
 )
+@click.option("--heat-of", type=NAME, help="The volume whose heat --profile heat replays.")
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Of caches.")
 @click.option(
     "--data",
@@ -173,7 +175,10 @@ def order_benchmark(
     Without --target the evening that was published: SSD, HDD, bcache with and without its cutoff,
     lvmcache. Every run works on scratch volumes of its own.
     """
-    body = _body(session.host_key(host), choices)
+    volume = choices["heat_of"]
+    body = _body(session.host_key(host), choices) | {
+        "heat_of": session.volume_key(volume) if volume else ""
+    }
     matrix = {name: value for name, value in body.items() if name != "title"}
     estimate = session.client.ask("POST", "/benchmarks/estimate", body=matrix).data
     if only_estimates:

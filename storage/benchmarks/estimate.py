@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from storage.agent.benchmark.profiles import PROFILES
 from storage.benchmarks.matrix import CacheState, Cell, Profile, Spec, TargetKind, runs_of
 from storage.benchmarks.run_wish import args_of
 from storage.byte_sizes import GIB, MIB
@@ -23,16 +24,6 @@ JUNK_IOPS: Final = 150
 CHUNK_BYTES: Final = 64 * 1024
 AROUND_SECONDS: Final = 45
 """Making and removing volumes, looks at neighbours before and after, and the job around it."""
-WRITE_SHARE: Final = {
-    Profile.ZIPF_READ: 0.0,
-    Profile.MIXED: 0.3,
-    Profile.SEQUENTIAL_READ: 0.0,
-    Profile.SEQUENTIAL_WRITE: 1.0,
-    Profile.SYNC_WRITE: 1.0,
-    Profile.OWN: 1.0,
-    Profile.FILE_TREE: 0.5,
-    Profile.SQL: 1.0,
-}
 MOST_IOPS: Final = 20_000
 MOST_WRITTEN_S: Final = 300 * MIB
 """So much a profile writes at most."""
@@ -96,7 +87,7 @@ def ssd_written(cell: Cell) -> int:
 def _write_share(cell: Cell) -> float:
     if cell.profile == Profile.HEAT:
         return 1 - int(dict(cell.options)["rwmixread"]) / 100
-    return WRITE_SHARE[cell.profile]
+    return PROFILES[cell.profile].write_share
 
 
 def seconds_left(

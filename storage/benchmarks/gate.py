@@ -351,7 +351,7 @@ def judge_step(pool: Sequence[BootFigures], boot: BootFigures, label: str) -> Wo
 
 
 def effect_of(targets: Sequence[GateTarget]) -> str:
-    """The loss ("loss") or its absence ("none") that alerts go by; "" where that cannot be told:
+    """The loss ("loss") or its absence ("none") that alerts go by; "" where the runs show neither:
     what is unknown is never healthy."""
     if any(target.is_alarm for target in targets):
         return "loss"

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import accumulate
 from math import expm1
 from typing import Final
+
+import msgspec
 
 from storage.agent.benchmark.profiles import Option
 from storage.byte_sizes import KIB
@@ -42,6 +45,11 @@ class HeatFigures:
     block_bytes: int
     zones: tuple[Zone, ...]
     most_off: float
+
+    @property
+    def digest(self) -> str:
+        """Twelve hexadecimal digits, the same for the same figures."""
+        return sha256(msgspec.json.encode(self)).hexdigest()[:12]
 
 
 def fio_options(figures: HeatFigures, data_bytes: int) -> tuple[Option, ...]:

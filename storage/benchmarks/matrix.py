@@ -121,7 +121,8 @@ class ProfileChoice:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One target with one profile, data size and state: what each of its runs does."""
+    """One target with one profile, data size and state: what each of its runs does. `heat` is the
+    digest of the figures that are replayed."""
 
     target: TargetKind
     profile: Profile
@@ -137,6 +138,15 @@ class Cell:
     iodepth: int = 16
     block_bytes: int = 4 * KIB
     options: tuple[tuple[str, str], ...] = ()
+    heat: str = ""
+
+    @property
+    def load(self) -> str:
+        """The profile with all that shapes it: runs of one load may be compared. The zones of a
+        replay go by the size of the data, so its figures count and not its options."""
+        shape = f"{self.jobs} x {self.iodepth} x {size(self.block_bytes)}"
+        options = "" if self.heat else " ".join(f"{name}={value}" for name, value in self.options)
+        return " ".join(filter(None, (self.profile, shape, self.heat, options)))
 
     @property
     def has_cache(self) -> bool:
@@ -226,6 +236,7 @@ class Spec:
                 iodepth=profile.iodepth,
                 block_bytes=profile.block_bytes,
                 options=profile.options_on(data_bytes),
+                heat="" if profile.heat is None else profile.heat.digest,
             )
 
 

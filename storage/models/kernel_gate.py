@@ -21,7 +21,7 @@ class GateKind(models.TextChoices):
 
 
 class GateEffect(models.TextChoices):
-    """What kernel B was found to do; "" where that cannot be told, or not yet."""
+    """What kernel B was found to do; "" where the runs cannot show it, or not yet."""
 
     LOSS = "loss", "Slower"
     NONE = "none", "No loss"

@@ -14,9 +14,10 @@ from panel.benchmarks.asked_matrix import (
     USUAL_REPEATS,
     USUAL_SECONDS,
 )
-from panel.benchmarks.benchmark_words import ABOUT_PROFILES, STATES
+from panel.benchmarks.benchmark_words import STATES
 from panel.benchmarks.share_links import DAYS, MOST_DAYS
 from panel.benchmarks.target_presets import PRESETS
+from storage.agent.benchmark.profiles import PROFILES
 from storage.benchmarks.matrix import (
     MOST_DEPTH,
     MOST_JOBS,
@@ -47,8 +48,8 @@ class MatrixBody(Body):
         allow_empty=False,
     )
     profiles = List(
-        f"What is done: some of {', '.join(f'`{name}`' for name in ABOUT_PROFILES)}.",
-        Choice("A profile.", ABOUT_PROFILES),
+        f"What is done: some of {', '.join(f'`{name}`' for name in PROFILES)}.",
+        Choice("A profile.", PROFILES),
         allow_empty=False,
     )
     data_bytes = List("Bytes of data; several are a sweep.", Integer(), max_length=MOST_SIZES)
@@ -80,6 +81,12 @@ class MatrixBody(Body):
         default="",
         allow_blank=True,
         trim_whitespace=False,
+    )
+    heat_of = Text(
+        "Key of the volume whose heat the profile `heat` replays.",
+        max_length=26,
+        default="",
+        allow_blank=True,
     )
 
 

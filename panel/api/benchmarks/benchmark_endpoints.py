@@ -41,6 +41,7 @@ from panel.benchmarks.benchmark_words import CONDITIONS
 from panel.benchmarks.estimates import estimated
 from panel.benchmarks.exports import exported
 from panel.benchmarks.imports import save_import
+from panel.benchmarks.replayed_heat import replayed_heat
 from panel.benchmarks.share_links import end_share, share_by_link
 from panel.benchmarks.shown_results import results_of
 from panel.benchmarks.stored_runs import UnknownRuns, named_runs, with_brief_runs
@@ -48,8 +49,10 @@ from panel.benchmarks.verification import BadExport, verify
 from panel.models import Scope
 from storage.access import Right
 from storage.agent.benchmark.profiles import OwnJob, read_job_file
+from storage.benchmarks.heat_profile import HeatFigures
 from storage.benchmarks.matrix import Spec
 from storage.models import Benchmark, BenchmarkRun, BenchmarkState, Host, RunState
+from storage.planner import Refused
 from storage.volumes.volume_groups import GroupChoice, groups_of
 
 NUMBERS: Final = ("seconds", "warm_seconds", "repeats", "jobs", "iodepth")
@@ -75,7 +78,7 @@ class BenchmarkResource(Resource):
         return with_brief_runs(Benchmark.objects.visible_to(self.user))
 
     def benchmark(self, key: str, right: Right | None = None) -> Benchmark:
-        """The one of that key, for whoever has the right."""
+        """The one of that key, for people with the right."""
         row = get_object_or_404(self.benchmarks(), key=key)
         if right is not None:
             self.demand(right)
@@ -93,9 +96,16 @@ class BenchmarkResource(Resource):
             cache_bytes=tuple(body["cache_bytes"]),
             states=tuple(body["states"]),
             own=_own_job(body["job_file"]),
+            heat=self._heat(body["heat_of"]),
             **{name: body[name] for name in NUMBERS},
         )
         return group.host, matrix.spec(group), body
+
+    def _heat(self, key: str) -> HeatFigures | None:
+        try:
+            return replayed_heat(self.user, key) if key else None
+        except Refused as refused:
+            raise unfit("heat_of", f"{refused.message} {refused.correction}") from None
 
     def _group(self, host: str, vg: str) -> GroupChoice:
         groups = [each for each in groups_of(self.user).values() if each.host.key == host]

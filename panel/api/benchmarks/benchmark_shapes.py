@@ -296,7 +296,7 @@ class ImportedShape(Shape):
 
 
 class ShareShape(Shape):
-    """A link that shows the figures to whoever has it."""
+    """A link that shows the figures to everyone with it."""
 
     address = Text("Of the page.")
     until = DateTime("When it ends.")

@@ -115,7 +115,7 @@ class GateShape(Noun):
         null=True,
     )
     effect = Choice(
-        "Whether kernel B is slower; null: that cannot be told, or not yet.",
+        "Whether kernel B is slower; null: the runs cannot show it, or not yet.",
         GateEffect.choices,
         null=True,
         of=lambda row: row.gate.effect or None,

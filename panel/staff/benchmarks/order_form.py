@@ -16,9 +16,11 @@ from panel.benchmarks.asked_matrix import (
     USUAL_SECONDS,
     AskedMatrix,
 )
-from panel.benchmarks.benchmark_words import ABOUT_PROFILES, ABOUT_STATES, PROFILES, STATES
+from panel.benchmarks.benchmark_words import ABOUT_STATES, STATES
+from panel.benchmarks.replayed_heat import replay_limit, replayed_heat
 from panel.benchmarks.target_presets import EVENING, PRESETS
-from storage.agent.benchmark.profiles import OwnJob, read_job_file
+from storage.agent.benchmark.profiles import PROFILES, OwnJob, read_job_file
+from storage.benchmarks.heat_profile import HeatFigures
 from storage.benchmarks.matrix import (
     MOST_DEPTH,
     MOST_JOBS,
@@ -30,6 +32,7 @@ from storage.benchmarks.matrix import (
 from storage.byte_sizes import GIB, MIB
 from storage.models.benchmark import TITLE_LIMIT
 from storage.name_validators import demand_plain
+from storage.planner import Refused
 from storage.planner.daily_window import BadWindow, DailyWindow
 from storage.volumes.volume_groups import GroupChoice, groups_of
 
@@ -87,11 +90,14 @@ class BenchmarkForm(forms.Form):
         choices=list(STATES.items()), initial=[CacheState.NEW.value], required=False
     )
     profiles = forms.MultipleChoiceField(
-        choices=[(name, PROFILES[name]) for name in ABOUT_PROFILES],
+        choices=[(name, profile.title) for name, profile in PROFILES.items()],
         initial=[Profile.ZIPF_READ.value],
     )
     job_file = JobFileField(
         required=False, max_length=4096, widget=forms.Textarea({"rows": 6}), strip=False
+    )
+    heat_of = forms.CharField(
+        max_length=26, required=False, label="Volume", validators=[demand_plain]
     )
     data_gib = SizesField(label="Data, GiB", initial="4", max_length=100)
     cache_gib = SizesField(label="Cache, GiB", initial="4", max_length=100)
@@ -124,6 +130,7 @@ class BenchmarkForm(forms.Form):
         self.groups = groups_of(user)
         choices = [(key, group.label) for key, group in self.groups.items()]
         self.fields["group"].choices = choices  # type: ignore[attr-defined]
+        self.user = user
 
     @property
     def chosen(self) -> GroupChoice | None:
@@ -151,7 +158,7 @@ class BenchmarkForm(forms.Form):
 
     @property
     def offered_profiles(self) -> list[tuple[str, str, str, bool]]:
-        return self.offered("profiles", dict(ABOUT_PROFILES))
+        return self.offered("profiles", {name: each.about for name, each in PROFILES.items()})
 
     def clean(self) -> dict[str, Any]:
         """The matrix; whether it can be run, `storage.benchmarks` judges."""
@@ -171,8 +178,33 @@ class BenchmarkForm(forms.Form):
             jobs=data["jobs"],
             iodepth=data["iodepth"],
             own=data["job_file"],
+            heat=data["heat_of"],
         ).spec(group)
         return data
+
+    def clean_heat_of(self) -> HeatFigures | None:
+        """What was counted of the volume of this key; None where none is named."""
+        key = self.cleaned_data["heat_of"]
+        try:
+            return replayed_heat(self.user, key) if key else None
+        except Refused as refused:
+            raise forms.ValidationError(f"{refused.message} {refused.correction}") from None
+
+    @property
+    def limits(self) -> list[tuple[str, str]]:
+        """What the chosen loads do not show: their titles, with sentences."""
+        chosen = [PROFILES[name] for name in self.cleaned_data["profiles"]]
+        heat = self.cleaned_data["heat_of"]
+        return [
+            (
+                each.title,
+                f"{replay_limit(heat)} {each.limits}"
+                if each.name == Profile.HEAT and heat is not None
+                else each.limits,
+            )
+            for each in chosen
+            if each.limits
+        ]
 
     def _read_window(self, start: time | None, end: time | None) -> None:
         if (start is None) != (end is None):

@@ -15,7 +15,7 @@ from panel.benchmarks.estimates import estimated, wear_words
 from panel.staff.benchmarks.order_form import BenchmarkForm
 from panel.staff.job_requests import requester_of
 from storage.access import Right, staff_view
-from storage.benchmarks.matrix import label_of, runs_of
+from storage.benchmarks.matrix import Profile, label_of, runs_of
 from storage.planner import Refused
 
 
@@ -46,14 +46,18 @@ def new_benchmark(request: HttpRequest) -> HttpResponse:
 
 
 def _usual(request: HttpRequest) -> dict[str, Any]:
-    """What the form has at first: the published evening, on the host that the address names."""
+    """What the form has at first: the published evening, on the host that the address names, or
+    the replay of a volume that it names."""
     blank = BenchmarkForm(request.user)
     usual = {
         name: field.initial for name, field in blank.fields.items() if field.initial is not None
     }
     host = request.GET.get("host", "")
     named = [key for key in blank.groups if key.startswith(f"{host}/")] if host else []
-    return usual | {"group": next(iter(named or blank.groups), "")}
+    usual["group"] = next(iter(named or blank.groups), "")
+    if volume := request.GET.get("heat_of", ""):
+        usual |= {"heat_of": volume, "profiles": [Profile.HEAT]}
+    return usual
 
 
 def _context(form: BenchmarkForm) -> dict[str, Any]:
@@ -69,5 +73,6 @@ def _context(form: BenchmarkForm) -> dict[str, Any]:
         "estimate": estimate,
         "wear": wear_words(estimate),
         "free": form.chosen.free_bytes,
+        "limits": form.limits,
         "runs": [label_of(run.cell) for run in runs_of(form.spec)],
     }

@@ -73,7 +73,7 @@ def unshare_benchmark(request: HttpRequest, key: str) -> HttpResponse:
 @beyond()
 @translation.override("en")
 def shared(request: HttpRequest, token: str) -> HttpResponse:
-    """The figures, for whoever has the link."""
+    """The figures, for everyone with the link."""
     row = _shared(token)
     context = {
         "until": row.share_until,

@@ -67,7 +67,7 @@ def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
     also = [each.size_bytes for each in sold]
     curve = size_curve(row, now, writeback=writeback, also=also)
     context: dict[str, object] = {"mode": mode, "modes": MODES, **trace_context(row)}
-    context["promotes"] = row.technology.counts_promotions
+    context |= {"promotes": row.technology.counts_promotions, "host": row.host}
     if curve is None:
         context["reason"] = missing_heat(row, now)
     else:

@@ -26,13 +26,17 @@ Option = tuple[str, str]
 
 @dataclass(frozen=True)
 class FioProfile:
-    """`title` is for people, and so are the `limits` of what it shows. `options` are fio's, beside
-    those that every run has."""
+    """`title` and `about` are for people, and so are the `limits` of what it shows. `options` are
+    fio's, beside those that every run has. So much of what it does are writes, 0 to 1, at most;
+    `block_bytes` is the usual size of a request."""
 
     name: str
     title: str
-    options: tuple[Option, ...]
+    about: str
+    options: tuple[Option, ...] = ()
     limits: str = ""
+    write_share: float = 0.0
+    block_bytes: int = 4096
 
 
 PROFILES: Mapping[str, FioProfile] = {
@@ -40,51 +44,80 @@ PROFILES: Mapping[str, FioProfile] = {
     for profile in (
         FioProfile(
             "zipf_read",
-            "Random reads, zipf 1.2",
+            "hot random reads (zipf 1.2)",
+            "Few blocks are read often, many seldom: the load that a cache is for, and the one of "
+            "the published comparison.",
             (("rw", "randread"), ("random_distribution", "zipf:1.2"), ("norandommap", "1")),
         ),
         FioProfile(
             "mixed",
-            "Random reads and writes 70/30, zipf 1.2",
+            "mixed, 70 % reads (zipf 1.2)",
+            "The same, and 30 % of the requests write.",
             (
                 ("rw", "randrw"),
                 ("rwmixread", "70"),
                 ("random_distribution", "zipf:1.2"),
                 ("norandommap", "1"),
             ),
+            write_share=0.3,
         ),
-        FioProfile("sequential_read", "Sequential reads", (("rw", "read"),)),
-        FioProfile("sequential_write", "Sequential writes", (("rw", "write"),)),
+        FioProfile(
+            "sequential_read",
+            "sequential reads",
+            "Large reads one after the other, as a backup makes them. Most caches let them pass.",
+            (("rw", "read"),),
+            block_bytes=1 << 20,
+        ),
+        FioProfile(
+            "sequential_write",
+            "sequential writes",
+            "Large writes one after the other, as a restore makes them.",
+            (("rw", "write"),),
+            write_share=1.0,
+            block_bytes=1 << 20,
+        ),
         FioProfile(
             "sync_write",
-            "Random writes, each followed by fdatasync, as a database's log",
+            "database log (synced writes)",
+            "Small random writes, each confirmed by the disk before the next, as a database "
+            "commits.",
             (("rw", "randwrite"), ("fdatasync", "1"), ("norandommap", "1")),
-        ),
-        FioProfile(OWN, "A fio job of one's own", ()),
-        FioProfile(
-            HEAT,
-            "A volume's own heat, replayed",
-            (),
-            "Blocks are as hot as the volume's were, so that a cache of each size hits as often. "
-            "Their order in time is not kept: no loop over many blocks, no phases of day and "
-            "night, no blocks read one after the other.",
+            write_share=1.0,
         ),
         FioProfile(
             FILE_TREE,
-            "A tree of small files, written as by git clone and read as by grep",
-            (),
-            "Files on an ext4, of the sizes of a git tree; a request is a whole file. They are "
-            "written for at most half of the time, through the host's memory, then read again and "
-            "again in random order, each time without what memory held. A warmed tree is only "
+            "tree of small files",
+            "Files as large as git's own are written as by a clone, then read in random order as "
+            "by a search. A request is a file.",
+            limits="Files on an ext4, of the sizes of a git tree; a request is a whole file. They "
+            "are written for at most half of the time, through the host's memory, then read again "
+            "and again in random order, each time without what memory held. A warmed tree is only "
             "read. Depth and block size count for nothing.",
+            write_share=0.5,
         ),
         FioProfile(
             SQL,
-            "SQL transactions, as of pgbench (SQLite, WAL, synchronous=FULL)",
-            (),
-            "A request is a transaction: an account is read and changed, a line is written. SQLite "
-            "has one writer at a time, and reads what the host's memory holds from there. Depth "
-            "and block size count for nothing.",
+            "SQL transactions",
+            "SQLite reads, changes and adds rows as pgbench does. A request is a transaction.",
+            limits="As of pgbench (SQLite, WAL, synchronous=FULL): an account is read and changed, "
+            "a line is written. SQLite has one writer at a time, and reads what the host's memory "
+            "holds from there. Depth and block size count for nothing.",
+            write_share=1.0,
+        ),
+        FioProfile(
+            HEAT,
+            "heat of a volume, replayed",
+            "Blocks are as hot as those of a volume of yours, so that a cache of each size hits as "
+            "often as it would there.",
+            limits="The order in time is not kept: no loop over many blocks, no phases of day and "
+            "night, no blocks read one after the other.",
+            write_share=1.0,
+        ),
+        FioProfile(
+            OWN,
+            "fio job of your own",
+            "One job of a job file, with options from a list of safe ones.",
+            write_share=1.0,
         ),
     )
 }

@@ -11,6 +11,7 @@ from storage.byte_sizes import GIB
 from storage.models import Benchmark, BenchmarkRun, Host
 from tests import make
 from tests.benchmark_scene import EVENING, make_benchmark
+from tests.heat_scene import count_heat
 from tests.panel.api.asking import Program, problem, program, staff
 from tests.scene import Scene, scene
 from tests.storage.benchmarks.run_files import fio_json
@@ -73,6 +74,17 @@ def test_a_job_of_ones_own_runs_as_its_file_says(asking: Program, here: Scene) -
     assert "exec_prerun" in str(problem(answer, 422, "invalid")["errors"])
     answer = order(asking, here, "three", profiles=["own"])
     problem(answer, 422, "invalid")
+
+
+def test_the_heat_of_a_volume_is_replayed(asking: Program, here: Scene) -> None:
+    count_heat(here.volume, 12, timezone.now())
+    wanted = {"profiles": ["heat"], "heat_of": here.volume.key}
+    spec = order(asking, here, **wanted).json()["spec"]
+    (profile,) = spec["profiles"]
+    assert profile["heat"]["zones"]
+    for n, wrong in enumerate(({"heat_of": ""}, {"heat_of": "nothing"})):
+        problem(order(asking, here, f"wrong {n}", **wanted | wrong), 422, "invalid")
+    assert Benchmark.objects.count() == 1
 
 
 def test_the_same_request_sent_twice_orders_once(asking: Program, here: Scene) -> None:

@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
+from panel.benchmarks.target_presets import PRESETS
+from panel.cli import benchmark_commands
 from panel.cli.exit_codes import ExitCode
 from panel.models import User
+from storage.agent.benchmark.profiles import PROFILES
+from storage.benchmarks.matrix import CacheState
 from storage.byte_sizes import GIB
 from storage.models import Benchmark, Host
 from tests.benchmark_scene import EVENING, make_benchmark
+from tests.heat_scene import count_heat
 from tests.panel.cli.conftest import Tiercel
 from tests.scene import Scene, scene
 from tests.storage.benchmarks.run_files import fio_json
@@ -40,6 +45,20 @@ def test_a_benchmark_is_estimated_ordered_and_listed(tiercel: Tiercel, here: Sce
     assert Benchmark.objects.get().matrix.seconds == 120
     listed = tiercel("benchmark", "list", "--host", host)
     assert "Evening" in listed.out and "0/6" in listed.out
+
+
+def test_the_heat_of_a_volume_is_replayed(tiercel: Tiercel, here: Scene) -> None:
+    count_heat(here.volume, 12, timezone.now())
+    words = ("--profile", "heat", "--heat-of", here.volume.key)
+    made = tiercel("benchmark", "order", here.host.name, *FEW, *words, "-y")
+    assert made.code == 0
+    assert Benchmark.objects.get().matrix.profiles[0].heat is not None
+
+
+def test_the_command_line_offers_what_the_panel_does() -> None:
+    assert tuple(PRESETS) == benchmark_commands.TARGETS
+    assert tuple(PROFILES) == benchmark_commands.PROFILES
+    assert tuple(CacheState) == benchmark_commands.STATES
 
 
 def test_nothing_is_ordered_without_a_word(tiercel: Tiercel, here: Scene) -> None:

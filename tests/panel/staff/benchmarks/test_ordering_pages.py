@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from storage.benchmarks.matrix import CacheState, TargetKind
 from storage.byte_sizes import GIB
-from storage.models import Benchmark, Host
+from storage.models import Benchmark, Host, Volume
+from tests.heat_scene import COUNTING, count_heat
 from tests.one_line import on_one_line
 from tests.scene import Scene
 
@@ -112,3 +114,40 @@ def test_what_is_wrong_is_said_at_its_field(
 def test_without_a_group_that_may_be_used_the_page_says_what_root_does(staff: Client) -> None:
     text = on_one_line(staff.get(reverse("benchmark-new")).content.decode())
     assert "agent.pyz allow-vg" in text
+
+
+@pytest.fixture
+def heated(there: Scene) -> Volume:
+    """Of a host that counts heat."""
+    Host.objects.update(hello=there.host.hello | COUNTING)
+    return there.volume
+
+
+def test_the_heat_of_a_volume_is_replayed(staff: Client, there: Scene, heated: Volume) -> None:
+    volume = heated
+    count_heat(volume, 12, timezone.now())
+    address = f"{reverse('benchmark-new')}?host={there.host.key}&heat_of={volume.key}"
+    form = staff.get(address).content.decode()
+    assert volume.key in form and "hits within" in form and "no phases of day" in form
+    post_of = asked(there, profiles=["heat"], heat_of=volume.key)
+    staff.post(reverse("benchmark-new"), post_of)
+    (profile,) = Benchmark.objects.get().matrix.profiles
+    assert profile.heat is not None and profile.block_bytes == profile.heat.block_bytes
+
+
+@pytest.mark.parametrize(
+    ("hours", "key", "message"),
+    [
+        (12, "nothing", "No volume that you may see"),
+        (2, "", "counted so far of"),
+        (0, "", "counted so far of"),
+    ],
+)
+def test_heat_that_is_not_there_is_not_replayed(
+    staff: Client, there: Scene, heated: Volume, hours: int, key: str, message: str
+) -> None:
+    if hours:
+        count_heat(heated, hours, timezone.now())
+    named = key or heated.key
+    text = post(staff, asked(there, profiles=["heat"], heat_of=named, preview="1"))
+    assert message in text

@@ -57,6 +57,8 @@ def test_a_curve_is_drawn_said_and_listed(staff: Client, here: Scene) -> None:
     text = part(staff, here)
     assert "of SSD is enough</strong> and saves" in text
     assert "of waiting a day" in text
+    replayed = f"?host={here.host.key}&amp;heat_of={here.volume.key}"
+    assert f'<a href="{reverse("benchmark-new")}{replayed}">Replay this' in text
     assert '<polygon class="size-chart-band"' in text
     assert 'Counted for <span class="num">12 h</span>' in text
     assert text.count('<th scope="row"') > 3
