@@ -413,8 +413,8 @@ class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
     `stale` when a busy volume group forced a read without its lock. What has a default, an older
     agent does not say; `unread` is the panel's own, and so is `scratch`: the volumes that the host
-    made for a benchmark's run, with their parts. They are in no other list: they belong to no customer,
-    and the host removes them itself."""
+    made for a benchmark's run, with their parts. They are in no other list: they belong to no
+    customer, and the host removes them itself."""
 
     consistent: bool
     stale: bool
