@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.db.models import F, Func, JSONField, Prefetch, QuerySet, Value
 
+from panel.benchmarks import ssd_models
 from panel.benchmarks.measured import MeasuredRun, measured_runs
 from panel.benchmarks.published_reference import KEY, published_reference
 from storage.access import Person
@@ -49,13 +50,21 @@ def briefly_measured(benchmark: Benchmark) -> tuple[MeasuredRun, ...]:
 
 def named_runs(names: Iterable[str], user: Person) -> tuple[MeasuredRun, ...]:
     """Those of whole benchmarks ("KEY") and single ones ("KEY.3"), in the order of the names; the
-    published comparison is called "published". Raises `UnknownRuns`."""
+    published comparison is called "published", and "ssds" are those on SSDs alone, by the model.
+    Raises `UnknownRuns`."""
     wanted = [_parsed(name) for name in dict.fromkeys(names)]
     if len(wanted) > MOST_NAMED:
         raise UnknownRuns(f"At most {MOST_NAMED} runs and benchmarks are compared at once.")
     keys = {key for key, _ in wanted} - {KEY}
     rows = Benchmark.objects.visible_to(user).filter(key__in=keys)
     by_key: dict[str, Sequence[MeasuredRun]] = {KEY: published_reference()}
+    if (ssd_models.KEY, None) in wanted:
+        by_key[ssd_models.KEY] = ssd_models.runs_by_ssd_model(user)
+        if not by_key[ssd_models.KEY]:
+            raise UnknownRuns(
+                "No run on an SSD alone has a result yet. Order a benchmark with the target "
+                "“SSD alone” on hosts that have different SSDs."
+            )
     for benchmark in rows.select_related("host").prefetch_related("runs"):
         by_key[benchmark.key] = measured_runs(benchmark)
     chosen_runs = dict[str, MeasuredRun]()

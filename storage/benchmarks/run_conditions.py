@@ -18,7 +18,7 @@ def run_conditions(reported: Mapping[str, Any], cell: Cell, kernel: str) -> Cond
     return replace(
         reported_conditions(reported),
         target=cell.target,
-        profile=_load(cell),
+        profile=cell.load,
         fio_version=text_at(reported, "versions", "fio") or None,
         kernel=kernel or None,
         data_to_cache=cell.data_bytes / cell.cache_bytes if cell.cache_bytes else None,
@@ -54,12 +54,6 @@ def reported_conditions(statement: Mapping[str, Any]) -> Conditions:
         cpu_governor=text_at(statement, "cpu", "governor") or None,
         mitigations=_mitigations(statement),
     )
-
-
-def _load(cell: Cell) -> str:
-    options = " ".join(f"{name}={value}" for name, value in cell.options)
-    shape = f"{cell.jobs} x {cell.iodepth} x {cell.block_bytes}"
-    return " ".join(filter(None, (cell.profile, shape, options)))
 
 
 def _of(statement: Mapping[str, Any], kind: str, tier: str) -> list[Mapping[str, Any]]:

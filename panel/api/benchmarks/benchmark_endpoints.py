@@ -59,7 +59,7 @@ NUMBERS: Final = ("seconds", "warm_seconds", "repeats", "jobs", "iodepth")
 OF: Final = Parameter(
     "of",
     "Keys of benchmarks and of single runs (`KEY.3`), with commas between; `published` is the "
-    "published comparison.",
+    "published comparison, `ssds` are all runs on SSDs alone, by the model of the SSD.",
 )
 VARIED: Final = SomeOf(
     "varied", "A condition that the comparison is about.", values=tuple(CONDITIONS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import F
@@ -12,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from panel.benchmarks import ssd_models
 from panel.benchmarks.published_reference import KEY, published_reference, published_source
 from panel.benchmarks.shown_results import results_of
 from panel.benchmarks.stored_runs import briefly_measured, with_brief_runs
@@ -139,6 +141,7 @@ def benchmarks(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "has_any": has_any,
         "published": published_source(),
+        "ssds": urlencode({"of": ssd_models.KEY, "varied": ssd_models.COMPARED}, doseq=True),
         "published_key": KEY,
         "published_outcome": results_of(published_reference())[0].outcome,
         "is_live": any(not row.is_over for row in shown.page),

@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from panel.benchmarks import ssd_models
 from panel.benchmarks.benchmark_words import CONDITIONS
 from panel.benchmarks.exports import csv_rows
 from panel.benchmarks.measured import MeasuredRun, source_of
@@ -117,12 +118,18 @@ def _offered(request: HttpRequest, chosen: set[str]) -> list[OfferedBenchmark]:
     rows = Benchmark.objects.visible_to(request.user).filter(Exists(measured))
     newest = rows.select_related("host")[:OFFERED]
     sources = [published_source(), *map(source_of, newest)]
+    ssds = OfferedBenchmark(
+        ssd_models.KEY, ssd_models.TITLE, "every run on an SSD alone", ssd_models.KEY in chosen
+    )
     return [
-        OfferedBenchmark(
-            each.key,
-            each.title,
-            "published" if each.key == KEY else each.place,
-            each.key in chosen,
-        )
-        for each in sources
+        ssds,
+        *(
+            OfferedBenchmark(
+                each.key,
+                each.title,
+                "published" if each.key == KEY else each.place,
+                each.key in chosen,
+            )
+            for each in sources
+        ),
     ]
