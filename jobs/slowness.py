@@ -16,6 +16,7 @@ from jobs.timeline import Place, TimelineEntry, entries_of, keys_of, merged
 from storage.access import Person
 from storage.analysis.slowness import figures
 from storage.analysis.slowness.explanation import (
+    AT_ONCE,
     BEFORE,
     MOST_CHANGES,
     PastChange,
@@ -61,7 +62,7 @@ class Slowness:
 def of_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowness:
     """For staff."""
     read = figures.of_volume(row, at)
-    place = Place(volume=row.volume)
+    place = Place(host=row.host) if row.host is not None else Place(volume=row.volume)
     verdicts = Alert.objects.visible_to(user).open().filter(volume=row.volume, code__in=VERDICTS)
     return _explained(read, user, place, tuple(verdicts.with_names()))
 
@@ -82,7 +83,7 @@ def of_own_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowness:
     read = figures.of_volume(row, at, for_customer=True)
     own = Job.objects.visible_to(user).filter(volume=row.volume, dry_run=False)
     began = read.timing.since or read.timing.looked_at
-    near = own.filter(created_at__gte=began - BEFORE, created_at__lte=began)
+    near = own.filter(created_at__gte=began - BEFORE, created_at__lte=began + AT_ONCE)
     keys = keys_of(near.select_related(None), "job", "created_at").order_by("-moment")
     return _joined(read, (), list(keys[:MOST_CHANGES]), ())
 
@@ -100,11 +101,10 @@ def _keys_before(read: SlowFigures, user: Person, place: Place) -> list[tuple[st
     """What may have to do with it: no alert but those of disks, and of what is not as recorded."""
     began = read.timing.since or read.timing.looked_at
     sources = [each for each in timeline.ALL if each is not timeline.alerts]
+    drifted = Alert.objects.visible_to(user).filter(volume=read.volume_id, code="drift")
     keys = [source(user, place) for source in (timeline.disk_alerts, *sources)]
-    if place.volume is not None:
-        drifted = Alert.objects.visible_to(user).filter(volume=place.volume, code="drift")
-        keys.append(keys_of(drifted, "alert", "opened_at"))
-    near = [each.filter(moment__gte=began - BEFORE, moment__lte=began) for each in keys]
+    keys.append(keys_of(drifted.exclude(volume=None), "alert", "opened_at"))
+    near = [each.filter(moment__gte=began - BEFORE, moment__lte=began + AT_ONCE) for each in keys]
     return list(merged(near)[:MOST_CHANGES])
 
 

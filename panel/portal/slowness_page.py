@@ -33,9 +33,11 @@ class OwnChange:
 
 @dataclass(frozen=True, slots=True)
 class OwnSlowCard:
-    """What the card says. `helps` is "" where no plan helps, `may_order` whether this person may
-    choose one. `own_share` and `others_share` (0 to 1) are of the disk's time."""
+    """What the card says; the page that it is a part of says how slow it is. `helps` is "" where no
+    plan helps, `may_order` whether this person may choose one. `own_share` and `others_share` (0 to
+    1) are of the disk's time."""
 
+    is_slow: bool
     what: str
     where: str
     why: str
@@ -69,6 +71,7 @@ def _card(row: VolumeSnapshot, user: Person, now: datetime) -> OwnSlowCard:
     found = of_own_volume(row, user, now)
     explanation = found.explanation
     return OwnSlowCard(
+        is_slow=explanation.is_slow,
         what=customer_words.what_is(explanation),
         where=customer_words.where_is(explanation),
         why=customer_words.why_is(explanation),

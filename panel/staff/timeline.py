@@ -30,7 +30,7 @@ from jobs.timeline import (
     merged,
 )
 from panel.deliveries.alerts.alert_texts import name_of, state_of_alert
-from panel.lists.listing import ListColumn, ListDefinition, list_page
+from panel.lists.listing import ListDefinition, list_page
 from panel.models import Order, OrderState
 from panel.templatetags.chips import Chip, Tone, chip_of_job
 from storage.access import Person, staff_view
@@ -50,12 +50,7 @@ KINDS: Final[Mapping[str, str]] = {
     "volumes": "Volumes",
 }
 """What the list is filtered by."""
-COLUMNS: Final = (
-    ListColumn("at", "When"),
-    ListColumn("what", "What"),
-    ListColumn("more", "Details"),
-)
-OF_VOLUME: Final = ListDefinition("volume-history", COLUMNS, ())
+OF_VOLUME: Final = ListDefinition("volume-history", (), ())
 EVENTS: Final[Mapping[str, str]] = {
     EventKind.HOST_MAINTENANCE_BEGAN: "Maintenance",
     EventKind.HOST_MAINTENANCE_ENDED: "Maintenance ended",

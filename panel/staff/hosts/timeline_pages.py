@@ -17,7 +17,7 @@ from jobs.timeline import Place
 from panel.lists.listing import ListDefinition, csv_of, wants_csv
 from panel.staff.hosts.pages import find_host, frame
 from panel.staff.job_requests import actor_of, show_refusal
-from panel.staff.timeline import COLUMNS, timeline_context
+from panel.staff.timeline import timeline_context
 from storage.access import Right, staff_view
 from storage.analysis import restart_verdicts
 from storage.analysis.restart_comparison import compare_restart
@@ -34,7 +34,7 @@ from storage.stored_inventory import inventory_of
 
 TIMELINE: Final = ListDefinition(
     "host-history",
-    COLUMNS,
+    (),
     (
         ("at", lambda each: each.at.isoformat()),
         ("kind", lambda each: each.kind),

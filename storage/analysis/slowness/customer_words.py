@@ -18,7 +18,7 @@ def what_is(explanation: SlowExplanation) -> str:
     if state == State.SLOW:
         text = gettext("A read takes {time} on average. From {limit} ms on we call it slow.")
     elif state == State.OVER:
-        text = gettext("Reads are no longer slow. A read took {time} on average then.")
+        return gettext("Reads are no longer slow.")
     else:
         text = gettext("Reads are not slow: a read takes {time} on average.")
     return text.format(time=ms(speed.read_ms), limit=speed.limit_ms)

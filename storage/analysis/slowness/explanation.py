@@ -16,7 +16,9 @@ from storage.health.slowness import LEAST_SHARE, NAMED
 
 BEFORE: Final = timedelta(days=1)
 """What changed so long before it began may have to do with it."""
-MOST_CHANGES: Final = 5
+AT_ONCE: Final = timedelta(minutes=1)
+"""It begins with a sample: what happened while that was taken is no later."""
+MOST_CHANGES: Final = 6
 MUCH: Final = 0.5
 """Of a disk's I/O time: who has so much of it is the reason."""
 HARDLY_BUSY: Final = 0.5
@@ -199,7 +201,7 @@ def explain(
 
 def last_changes(changes: Iterable[PastChange], before: datetime) -> tuple[PastChange, ...]:
     """The newest of those within a day before, or at that moment."""
-    near = [each for each in changes if before - BEFORE <= each.at <= before]
+    near = [each for each in changes if before - BEFORE <= each.at <= before + AT_ONCE]
     return tuple(sorted(near, key=lambda each: (each.at, each.number), reverse=True)[:MOST_CHANGES])
 
 
