@@ -30,9 +30,12 @@ from storage.analysis.slowness.staff_words import RemedyWords
 from storage.formatting import size
 from storage.health.slowness import BUSY_FOR
 from storage.models import Host, Volume
+from storage.problems.all_kinds import kind_of
 from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot
 
+OWN_WORDS: Final = ("read_time", "disk_load")
+"""What alerts that are judged by these say, the card says itself."""
 NOT_ALLOWED: Final = "Requires the operator role."
 
 
@@ -158,7 +161,11 @@ def _card(found: Slowness, user: Person, subject: str, url: str) -> SlowCard:
         no_remedy=staff_words.no_remedy(explanation),
         changes=tuple(rows_of(found.changes, place)),
         verdicts=tuple(
-            (name_of(each.code), each.message, reverse("alert", args=[each.key]))
+            (
+                name_of(each.code),
+                "" if kind_of(each.code).judged_by in OWN_WORDS else each.message,
+                reverse("alert", args=[each.key]),
+            )
             for each in found.verdicts
         ),
         all_url=_all_url(host, explanation),

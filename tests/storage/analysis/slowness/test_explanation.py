@@ -73,9 +73,7 @@ def test_a_cache_for_who_uses_the_disk_most_helps_first_then_one_for_the_volume(
 
 def test_a_cache_that_is_there_is_enlarged() -> None:
     found = explained(disk((VICTIM, 0.9)), offer(VICTIM, 64, has_cache=True, mode="writeback"))
-    assert found.remedies == (
-        Remedy(Help.RESIZE_CACHE, VICTIM, 64 * GIB, "writeback", "reason 1"),
-    )
+    assert found.remedies == (Remedy(Help.RESIZE_CACHE, VICTIM, 64 * GIB, "writeback", "reason 1"),)
 
 
 def test_where_no_cache_helps_it_says_why_and_a_neighbour_can_be_limited() -> None:
