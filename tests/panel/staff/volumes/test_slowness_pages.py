@@ -32,6 +32,7 @@ def neighbours() -> Iterator[Neighbours]:
     there = Neighbours(make.host(last_seen_at=NOON))
     there.minutes(20, 5)
     there.minutes(6, 24, noisy=6000)
+    Host.objects.update(last_seen_at=AFTER)
     with time_machine.travel(AFTER, tick=False):
         yield there
 
