@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.slowness import of_own_volume
@@ -19,7 +20,6 @@ from panel.portal.volume_cards import Card
 from storage.access import Person
 from storage.analysis.slowness import customer_words
 from storage.analysis.slowness.explanation import Timing
-from storage.database_clock import database_now
 from storage.volumes.snapshot import VolumeSnapshot
 
 
@@ -49,9 +49,9 @@ class OwnSlowCard:
     may_order: bool
 
 
-def slowness_card(card: Card, user: Person, now: datetime) -> OwnSlowCard | None:
+def slowness_card(card: Card, user: Person) -> OwnSlowCard | None:
     """For the page of a volume; None where the page does not call it slow."""
-    return _card(card.row, user, now) if card.is_slow else None
+    return _card(card.row, user) if card.is_slow else None
 
 
 @require_safe
@@ -60,15 +60,15 @@ def member_slowness(request: HttpRequest, key: str) -> HttpResponse:
     """The card as a page of its own."""
     row = row_of(request, key)
     context = {
-        "slowness": _card(row, request.user, database_now()),
+        "slowness": _card(row, request.user),
         "volume": row.volume,
         "several_customers": several_customers(request.user),
     }
     return render(request, "portal/slowness.html", context)
 
 
-def _card(row: VolumeSnapshot, user: Person, now: datetime) -> OwnSlowCard:
-    found = of_own_volume(row, user, now)
+def _card(row: VolumeSnapshot, user: Person) -> OwnSlowCard:
+    found = of_own_volume(row, user, timezone.now())
     explanation = found.explanation
     return OwnSlowCard(
         is_slow=explanation.is_slow,

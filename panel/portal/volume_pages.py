@@ -149,7 +149,7 @@ def member_volume(request: HttpRequest, key: str) -> HttpResponse:
         "trial": trial,
         "trial_left": plan_texts.trial_left(trial, now) if trial is not None else "",
         "suggested": None,
-        "slowness": slowness_card(card, request.user, now),
+        "slowness": slowness_card(card, request.user),
     }
     is_slow = card.row.cache is None and volume.cache_plan_id is None
     if is_slow and running is None and not notices["suspended"]:

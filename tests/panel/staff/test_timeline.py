@@ -66,7 +66,7 @@ def night() -> Scene:
     return there
 
 
-def page(client: Client, name: str, key: str, **query: object) -> str:
+def page(client: Client, name: str, key: str, **query: str | int) -> str:
     response = client.get(reverse(name, args=[key]), query)
     assert response.status_code == 200
     return response.content.decode()
