@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,14 +16,12 @@ from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Boolean, Choice, DateTime, Float, Integer, Text, Texts
 from panel.api.framework.parameters import Moment
 from panel.api.framework.refs import Ref
-from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
+from panel.api.volumes.volume_resource import VolumeResource
 from panel.charts.subject import change_words
 from storage.access import is_staff
 from storage.analysis.slowness import customer_words, staff_words
 from storage.analysis.slowness.explanation import Cause, Help, Lack, State
-from storage.models import Volume
-from storage.volumes.snapshot import snapshots_of
 
 
 class SlowUserShape(Shape):
@@ -82,15 +79,14 @@ class SlownessShape(Shape):
 AT: Final = Moment("at", "The moment to explain. Default: now.")
 
 
-class VolumeSlowness(Resource):
+class VolumeSlowness(VolumeResource):
     """Why a volume is slow."""
 
     @operation("volume_slowness", "Explain why a volume is slow", SlownessShape, parameters=(AT,))
     def get(self, request: Request, key: str) -> Response:
         """The last six hours up to `at` are looked at. Customers see no disk and no other
         volume."""
-        volume = get_object_or_404(Volume.objects.visible_to(self.user), key=key)
-        row, now = snapshots_of([volume])[0], timezone.now()
+        row, now = self.row(key), timezone.now()
         at = min(AT.of(request) or now, now)
         if is_staff(self.user):
             found = slowness.of_volume(row, self.user, at)
