@@ -78,7 +78,7 @@ def clean(page: Page) -> list[str]:
 
 
 def test_alert_reason_and_preview_are_a_click_apart(browser: Browser, served: str) -> None:
-    made = fleet.build(hosts=1, volumes=8, hours=1, seconds=60)
+    made = fleet.build(hosts=1, volumes=24, hours=1, seconds=60)
     victim, guilty = slowed(made.hosts[0], timezone.now())
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page, complaints = signed_in(context, served)
@@ -107,7 +107,7 @@ def test_alert_reason_and_preview_are_a_click_apart(browser: Browser, served: st
 
 
 def test_the_time_line_fits_and_is_filtered_by_keys(browser: Browser, served: str) -> None:
-    made = fleet.build(hosts=1, volumes=8, hours=1, seconds=60)
+    made = fleet.build(hosts=1, volumes=24, hours=1, seconds=60)
     victim, _ = slowed(made.hosts[0], timezone.now())
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page, complaints = signed_in(context, served)
