@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel.portal import order_pages, ordering, report
+from panel.portal import order_pages, ordering, report, slowness_page
 from panel.portal import volume_pages as portal_volume_pages
 
 urlpatterns = [
@@ -14,6 +14,7 @@ urlpatterns = [
     path("volumes/<str:key>/running", portal_volume_pages.volume_running, name="my-running"),
     path("volumes/<str:key>/heat", portal_volume_pages.count_heat, name="my-heat"),
     path("volumes/<str:key>/charts", portal_volume_pages.charts, name="my-charts"),
+    path("volumes/<str:key>/slowness", slowness_page.member_slowness, name="my-slowness"),
     path("volumes/<str:key>/figures", portal_volume_pages.member_figures, name="my-figures"),
     path("volumes/<str:key>/plan", ordering.plans, name="my-plan"),
     path("volumes/<str:key>/plan/<str:choice>", ordering.confirm_choice, name="my-plan-confirm"),

@@ -49,6 +49,12 @@ class Card:
     def volume(self) -> Volume:
         return self.row.volume
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether what it says of the last hour is that reads are slow."""
+        read_ms = self.hour.whole.read_ms if self.hour is not None else None
+        return not self.row.is_stale and (read_ms or 0.0) >= self.row.slow_limit.ms
+
 
 def cards_of(
     volumes: Iterable[Volume],

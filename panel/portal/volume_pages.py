@@ -40,6 +40,7 @@ from panel.portal.billing_summary import billing_of
 from panel.portal.last_hour import Hour
 from panel.portal.plan_cards import PlanCard, best, plan_cards
 from panel.portal.plan_history import ROWS, plan_history
+from panel.portal.slowness_page import slowness_card
 from panel.portal.speed_summary import change_in_words
 from panel.portal.volume_cards import LARGE, Card, cards_of
 from panel.proofs.job_comparison import last_change
@@ -148,6 +149,7 @@ def member_volume(request: HttpRequest, key: str) -> HttpResponse:
         "trial": trial,
         "trial_left": plan_texts.trial_left(trial, now) if trial is not None else "",
         "suggested": None,
+        "slowness": slowness_card(card, request.user),
     }
     is_slow = card.row.cache is None and volume.cache_plan_id is None
     if is_slow and running is None and not notices["suspended"]:

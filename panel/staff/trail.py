@@ -11,11 +11,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
-from django.db.models import CharField, F, Q, QuerySet, Value
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from jobs.audit_trail import AuditedOperation, audited_operations
 from jobs.models import AuditEntry, Phase
+from jobs.timeline import keys_of
 from panel.models import Mandate, SecurityEntry
 from panel.staff.change_log import Edit, edit_of
 from storage.access import Person, is_staff
@@ -86,11 +87,11 @@ def _sources(user: Person, asked: TrailFilter) -> Iterator[QuerySet[Any, Any]]:
         if asked.who:
             by = Q(actor__icontains=asked.who) | Q(address__startswith=asked.who)
             about = about.filter(by)
-        yield keys_of(about, "operation", "at", "pk")
+        yield keys_of(about, "operation", "at")
     if asked.kind in ("", "security"):
         entries = SecurityEntry.objects.visible_to(user)
         about_access = entries.about(who=asked.who, since=asked.since, until=asked.until)
-        yield keys_of(about_access, "security", "at", "pk")
+        yield keys_of(about_access, "security", "at")
     if asked.kind in ("", "change") and is_staff(user):
         for name in RECORDS:
             yield keys_of(_edited(name, asked), name, "pgh_created_at", "pgh_id")
@@ -112,13 +113,6 @@ def _edited(name: str, asked: TrailFilter) -> QuerySet[Any]:
 
 def _events(name: str) -> Any:
     return RECORDS[name][0].pgh_event_model
-
-
-def keys_of(rows: QuerySet[Any], source: str, at: str, number: str) -> QuerySet[Any, Any]:
-    """Of each row the source, the moment and the number, to be joined with those of others."""
-    named = rows.order_by().annotate(source=Value(source, CharField()), moment=F(at))
-    keys: QuerySet[Any, Any] = named.annotate(number=F(number))
-    return keys.values_list("source", "moment", "number")
 
 
 def _rows(keys: list[tuple[str, datetime, int]]) -> list[TrailRow]:

@@ -9,7 +9,7 @@ from panel.lists import saved_views
 from panel.portal import volume_series
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
-from panel.staff import chart_pages, suggestions, webhook_pages
+from panel.staff import chart_pages, suggestions, timeline, webhook_pages
 from panel.staff.alerts import alert_list, alert_pages, route_pages
 from panel.staff.benchmarks import (
     benchmark_actions,
@@ -47,6 +47,7 @@ from panel.staff.volumes import (
     list_pages,
     record_pages,
     resize_pages,
+    slowness_pages,
     volume_traces,
     watch_pages,
 )
@@ -174,6 +175,8 @@ urlpatterns = [
         name="volume-comparison",
     ),
     path("volumes/<str:key>/curve", curve_pages.volume_curve, name="volume-curve"),
+    path("volumes/<str:key>/slowness", slowness_pages.volume_slowness, name="volume-slowness"),
+    path("volumes/<str:key>/history", timeline.volume_history, name="volume-history"),
     path("volumes/<str:key>/trace", volume_traces.volume_trace, name="volume-trace"),
     path("volumes/<str:key>/traces", volume_traces.new_trace, name="volume-trace-new"),
     path(
@@ -271,6 +274,7 @@ urlpatterns = [
     path("hosts/<str:key>/series", chart_pages.host_series, name="host-series"),
     path("hosts/<str:key>/series.csv", chart_pages.host_csv, name="host-csv"),
     path("hosts/<str:key>/marks", chart_marks.host_marks, name="host-marks"),
+    path("hosts/<str:key>/busy/<str:name>", slowness_pages.busy_disk, name="host-busy"),
     path("hosts/<str:key>/who", busy_disks.host_who, name="host-who"),
     path("fleet/series", chart_pages.fleet_series, name="fleet-series"),
     path("fleet/marks", chart_marks.fleet_marks, name="fleet-marks"),

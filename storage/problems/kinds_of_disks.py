@@ -129,6 +129,7 @@ DISK_KINDS: Final = (
         "{count} SSDs are overloaded",
         "All caches on such an SSD are slow.",
         resolve_seconds=JUDGED_TWICE_SECONDS,
+        is_about_speed=True,
         judged_by="disk_load",
     ),
     _disk(
@@ -137,6 +138,7 @@ DISK_KINDS: Final = (
         "{count} HDDs are overloaded",
         "All volumes on such an HDD are slow.",
         resolve_seconds=JUDGED_TWICE_SECONDS,
+        is_about_speed=True,
         judged_by="disk_load",
         follows=("volume_slow",),
     ),

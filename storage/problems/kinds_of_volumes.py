@@ -57,6 +57,7 @@ VOLUME_KINDS: Final = (
         # It lasted for two samples before, and is well for minutes once it is gone.
         hold_seconds=0,
         resolve_seconds=0,
+        is_about_speed=True,
         judged_by="read_time",
         several="{} slow",
     ),

@@ -76,6 +76,9 @@ class ProblemKind:
     """What shows it, where a rule of figures finds it: the last sample, the last hour, the last
     days, the load of a disk, the time that reads take, or SMART."""
 
+    is_about_speed: bool = False
+    """Something is slow or overloaded: a card explains why (`storage.analysis.slowness`)."""
+
     follows: tuple[str, ...] = ()
     """The codes of what it may be there because of, on the same thing (`may_follow`)."""
     follows_late: tuple[str, ...] = ()

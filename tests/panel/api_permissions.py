@@ -136,6 +136,7 @@ API_TABLE = (
     Row("api-volume-trace", "GET", API_SEE, ("volume", "heat_trace")),
     Row("api-volume-trace", "DELETE", API_STAFF, ("volume", "heat_trace")),
     Row("api-volume-outlook", "GET", API_OWN, ("volume",)),
+    Row("api-volume-slowness", "GET", API_OWN, ("volume",)),
     Row("api-adoptions", "POST", API_STAFF),
     Row("api-bulk-changes", "GET", API_SEE),
     Row("api-bulk-changes", "POST", API_STAFF),

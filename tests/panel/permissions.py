@@ -185,6 +185,8 @@ TABLE = (
     Row("volume-customer", "GET", OPERATE, ("volume",)),
     Row("volume-customer", "POST", OPERATE, ("volume",), {"customer": ""}),
     Row("volume-watch", "POST", OPERATE, ("volume",)),
+    Row("volume-slowness", "GET", SEE, ("volume",)),
+    Row("volume-history", "GET", SEE, ("volume",)),
     Row("volume-live", "GET", SEE, ("volume",)),
     Row("volume-live", "POST", SEE, ("volume",)),
     Row("volume-move", "POST", OPERATE, ("volume",), {"tier": "ssd"}),
@@ -294,6 +296,8 @@ TABLE = (
     Row("host-csv", "GET", SEE, ("host",)),
     Row("host-marks", "GET", SEE, ("host",)),
     Row("host-who", "GET", SEE, ("host",)),
+    # No volume lies on a disk of that name.
+    Row("host-busy", "GET", "login 404 404 404 404 404 404", ("host", "disk")),
     Row("fleet-series", "GET", SEE),
     Row("fleet-csv", "GET", SEE),
     Row("fleet-marks", "GET", SEE),
@@ -325,6 +329,7 @@ TABLE = (
     # The pages of customers
     Row("my-volumes", "GET", MEMBERS),
     Row("my-volume", "GET", OWN, ("volume",)),
+    Row("my-slowness", "GET", OWN, ("volume",)),
     Row("my-glance", "GET", OWN, ("volume",)),
     Row("my-running", "GET", OWN, ("volume",)),
     Row("my-charts", "GET", OWN, ("volume",)),

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from jobs.models import Alert, AlertEvent, AlertEventKind
 from panel.deliveries.alerts.alert_texts import consequence_of, event_words, name_of
+from panel.deliveries.alerts.why_slow import why_slow_path
 from storage.formatting import counted, seconds
 
 SUBJECT_LENGTH: Final = 150
@@ -109,9 +110,19 @@ def _part(story: AlertStory) -> str:
         lines.append(f"Also affected: {', '.join(story.things)}{also}.")
     if alert.correction:
         lines.append(f"What to do: {alert.correction}")
+    if why := _why_slow(alert):
+        lines.append(f"Why is it slow: {why}")
     if alert.since is not None:
         lines.append(f"Since {alert.since:%Y-%m-%d %H:%M} UTC.")
     return "\n".join((*lines, _page("alert", alert.key)))
+
+
+def _why_slow(alert: Alert) -> str:
+    """The address of the card that explains it; "" where there is none."""
+    volume, host = alert.volume, alert.host
+    keys = volume.key if volume is not None else "", host.key if host is not None else ""
+    path = why_slow_path(alert.code, *keys, alert.subject)
+    return f"{settings.TIERCEL_PUBLIC_URL}{path}" if path else ""
 
 
 def _more(alert: Alert) -> str:

@@ -26,9 +26,10 @@ from panel.deliveries.alerts.alert_texts import (
     state_of_alert,
     who_did,
 )
+from panel.deliveries.alerts.why_slow import why_slow_path
 from panel.models import AlertDelivery
 from panel.staff.alerts.alert_forms import HOURS, AcknowledgeForm, SilenceForm
-from panel.staff.dashboard.attention import of_alert
+from panel.staff.dashboard.attention import Remedy, of_alert
 from panel.staff.hosts.problem_rows import own_text
 from panel.staff.job_requests import actor_of
 from storage.access import Right, staff_view
@@ -69,7 +70,7 @@ def _shown(
         "severity": SEVERITY_CHIPS[alert.rank],
         "state": state_of_alert(alert),
         "consequence": consequence_of(alert.code),
-        "remedy": remedy if alert.resolved_at is None else None,
+        "remedy": remedy if alert.resolved_at is None else _why_slow_then(alert),
         "effects": [(each, own_text(of_alert(each)[0])) for each in effects[:SHOWN_EFFECTS]],
         "more_effects": max(0, effects.count() - SHOWN_EFFECTS),
         "events": [
@@ -83,6 +84,15 @@ def _shown(
         "cause_name": name_of(alert.cause.title_code) if alert.cause is not None else "",
     }
     return render(request, "staff/alerts/alert.html", context, status=status)
+
+
+def _why_slow_then(alert: Alert) -> Remedy | None:
+    """The card as it was when the alert was over; None where it was not about speed."""
+    volume, host = alert.volume, alert.host
+    over = alert.absent_since or alert.resolved_at
+    keys = volume.key if volume is not None else "", host.key if host is not None else ""
+    path = why_slow_path(alert.code, *keys, alert.subject, over)
+    return Remedy(path, "Why was it slow?") if path else None
 
 
 def _told(event: AlertEvent) -> str:

@@ -13,6 +13,7 @@ from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert
 from jobs.problems import OF_ALL_HOSTS, Problem, ProblemGroup
 from panel.deliveries.alerts.problem_lists import LISTS
+from panel.deliveries.alerts.why_slow import why_slow_path
 from panel.staff.hosts.problem_rows import AlertMark
 from storage.problems.all_kinds import kind_of
 from storage.problems.problem_kind import ProblemKind, Way
@@ -20,6 +21,7 @@ from storage.volumes.snapshot import BlockingJob
 
 SHOWN_SUBJECTS: Final = 4
 OPEN_ROWS: Final = 5
+WHY_SLOW: Final = "Why is it slow?"
 LOOKED_AT: Final = 2 * SHOWN_SUBJECTS
 """Some problems of a group can be of one thing."""
 
@@ -205,6 +207,9 @@ def _link(group: ProblemGroup, kind: ProblemKind, pages: Mapping[str, str]) -> R
     """One thing, or several of one host, are mended on its page; others are found by the list."""
     first = group.problems[0]
     subject = subject_of(first)
+    why = why_slow_path(first.code, first.volume_key, first.host_key, first.subject)
+    if group.thing_count == 1 and why:
+        return Remedy(why, WHY_SLOW)
     if group.thing_count == 1 and subject.page != "host":
         undecided = first.code == "job_undecided"
         return Remedy(subject.url, "Decide" if undecided else f"Open {subject.page}")

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.problems import Problem
+from panel.deliveries.alerts.why_slow import why_slow_path
 from storage.formatting import counted
 from storage.problems.all_kinds import kind_of
 from storage.problems.problem_kind import Way
@@ -45,7 +46,8 @@ class TroubledVolume:
 @dataclass(frozen=True, slots=True)
 class ProblemRow:
     """One problem, or several volumes that share one. `way` says which button mends it; `at_risk`:
-    data may be lost. `alert` is what became of its alerts, if any is open."""
+    data may be lost. `alert` is what became of its alerts, if any is open. `why_slow_url` is the
+    card that explains why it is slow, "" where it is not about speed."""
 
     severity: Literal["error", "warning"]
     message: str
@@ -56,6 +58,7 @@ class ProblemRow:
     job_key: str = ""
     at_risk: bool = False
     alert: AlertMark | None = None
+    why_slow_url: str = ""
 
     @property
     def count(self) -> int:
@@ -99,6 +102,7 @@ def _mark(problems: Sequence[Problem], marks: Mapping[str, AlertMark]) -> AlertM
 def _row(problems: Sequence[Problem]) -> ProblemRow:
     first, are_many = problems[0], len(problems) > 1
     kind = kind_of(first.code)
+    why = why_slow_path(first.code, first.volume_key, first.host_key, first.subject)
     if first.job_key or not first.volume_key:
         way: Way = "job" if first.job_key else kind.way
         return ProblemRow(
@@ -110,6 +114,7 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
             (),
             first.job_key,
             at_risk=first.rank == 0,
+            why_slow_url=why,
         )
     volumes = tuple(
         TroubledVolume(
@@ -132,6 +137,7 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
         min(dates, default=None),
         volumes,
         at_risk=first.rank == 0,
+        why_slow_url="" if are_many else why,
     )
 
 

@@ -13,10 +13,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
-from panel.staff.hosts.host_events import event_rows, host_events
+from jobs.timeline import Place
+from panel.lists.listing import ListDefinition, csv_of, wants_csv
 from panel.staff.hosts.pages import find_host, frame
 from panel.staff.job_requests import actor_of, show_refusal
+from panel.staff.timeline import timeline_context
 from storage.access import Right, staff_view
 from storage.analysis import restart_verdicts
 from storage.analysis.restart_comparison import compare_restart
@@ -33,11 +34,7 @@ from storage.stored_inventory import inventory_of
 
 TIMELINE: Final = ListDefinition(
     "host-history",
-    (
-        ListColumn("at", "When"),
-        ListColumn("what", "What"),
-        ListColumn("more", "Details"),
-    ),
+    (),
     (
         ("at", lambda each: each.at.isoformat()),
         ("kind", lambda each: each.kind),
@@ -118,13 +115,11 @@ def _page(
             ("bcache-tools", host.hello.get("bcache_tools")),
         ),
         "faults": [(each, _form_of(each.present.fault.code, wrong)) for each in faults],
-        "list": (listed := list_page(request, TIMELINE, host_events(request.user, host))),
-        "rows": event_rows(listed.page),
+        **timeline_context(request, Place(host=host), TIMELINE),
         "compared": None
         if compared is None
         else (compared, compare_restart(compared, timezone.now())),
         "loss_form": wrong if isinstance(wrong, AcceptLossForm) else AcceptLossForm(),
-        "kernel_kind": HostChangeKind.KERNEL,
     }
     status = HTTPStatus.OK if wrong is None else HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, "staff/hosts/host_history.html", context, status=status)

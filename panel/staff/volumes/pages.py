@@ -29,7 +29,7 @@ from panel.staff.jobs.pages import wait_of
 from panel.staff.volumes import raw_counters, trends
 from panel.staff.volumes.action_menu import menu_of
 from panel.staff.volumes.list_pages import chips_of
-from panel.staff.volumes.slow_reason import slow_reason
+from panel.staff.volumes.slowness_pages import slow_card
 from panel.staff.volumes.watch_pages import live_context, watch_context
 from panel.templatetags.chips import Chip
 from storage.access import staff_view
@@ -75,7 +75,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "has_charts": not row.is_planned
         and (row.is_live or not charts["is_empty"] or charts["nearest"] is not None),
         "problems": _problems(row),
-        "slow": slow_reason(row, timezone.now()),
+        "slow": slow_card(row, request.user, timezone.now()),
         "layout": _layout(row),
         "chips": _chips(row),
         "is_in_undo_window": until is not None and timezone.now() < until,

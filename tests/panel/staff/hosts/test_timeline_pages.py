@@ -10,14 +10,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.engine import holds
 from storage.discovery.ingest import apply_facts
 from storage.inventory.facts import KernelIdentity
 from storage.models import Host, HostChange
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert
 from tests.proven import sign_in
-from tests.scene import Scene, job, scene
+from tests.scene import Scene, scene
 
 pytestmark = pytest.mark.django_db
 CODE = "bcache_bvec_5_15"
@@ -61,22 +59,6 @@ def test_the_time_line_lists_changes_newest_first(admin: Client) -> None:
     text = page(admin, host)
     assert text.index("SERIAL-7") < text.index("Restart")
     assert "3 times" in text and "2.03.31" not in text
-
-
-def test_alerts_jobs_and_maintenance_stand_in_one_list_by_time(admin: Client) -> None:
-    there = scene(label="web12")
-    now = timezone.now()
-    change(there.host, "disk_gone", 50, subject="SERIAL-7")
-    alert(there.host, opened_at=now - timedelta(minutes=40), resolved_at=now)
-    job(there, started_at=now - timedelta(minutes=20))
-    job(scene(label="elsewhere"))
-    holds.begin_maintenance(there.host, "New disks", now + timedelta(hours=2))
-    text = page(admin, there.host)
-    rows = text.partition('id="timeline"')[2].partition("<tbody>")[2].split("</tr>")[:-1]
-    kinds = ("Maintenance", "Job: Add cache", "Alert: Array degraded", "Disk gone")
-    assert [kind in row for kind, row in zip(kinds, rows, strict=True)] == [True] * 4
-    assert "resolved" in rows[2] and "md0 (raid1) is missing 1 disk." in rows[2]
-    assert "web12" in rows[1] and "elsewhere" not in "".join(rows)
 
 
 def test_a_host_that_never_changed_says_what_will_be_here(admin: Client) -> None:

@@ -1,0 +1,74 @@
+"""An explanation in the words of the volume's customer. Nothing here has the name of a disk, a
+host, or another customer's volume: neighbours are a share. Pure."""
+
+from __future__ import annotations
+
+from storage.analysis.slowness.explanation import Cause, Lack, SlowExplanation, State
+from storage.formatting import ms, percent
+from storage.language import gettext
+
+
+def what_is(explanation: SlowExplanation) -> str:
+    """How slow it is, or was."""
+    speed, state = explanation.speed, explanation.timing.state
+    if speed is None or state == State.UNKNOWN:
+        return gettext("There is no current data of your volume.")
+    if speed.read_ms is None or Lack.READS in explanation.lacks:
+        return gettext("Your volume reads too little to measure its speed.")
+    if state == State.SLOW:
+        text = gettext("A read takes {time} on average. From {limit} ms on we call it slow.")
+    elif state == State.OVER:
+        return gettext("Reads are no longer slow.")
+    else:
+        text = gettext("Reads are not slow: a read takes {time} on average.")
+    return text.format(time=ms(speed.read_ms), limit=speed.limit_ms)
+
+
+def where_is(explanation: SlowExplanation) -> str:
+    """What kind of disk it waits for, and how busy that is; "" where that is not known."""
+    disk = explanation.disk
+    if disk is None:
+        return ""
+    kind = gettext("the SSD of its cache") if disk.is_fast else gettext("the slow disk (HDD)")
+    if disk.busy is None:
+        return gettext("Your volume waits for {disk}.").format(disk=kind)
+    text = gettext("Your volume waits for {disk}, which is {busy} busy.")
+    return text.format(disk=kind, busy=percent(disk.busy))
+
+
+def why_is(explanation: SlowExplanation) -> str:
+    """The reason, in a sentence or two."""
+    others, own = percent(explanation.others_share), percent(explanation.own_share)
+    match explanation.cause:
+        case Cause.NEIGHBOUR | Cause.NEIGHBOURS:
+            text = gettext(
+                "Other volumes use {others} of the time of this disk, your volume uses {own}."
+            )
+        case Cause.ITSELF:
+            text = gettext("Your volume keeps the disk busy itself: it uses {own} of its time.")
+        case Cause.OUTSIDE | Cause.FAULT:
+            text = gettext(
+                "The server itself uses most of the time of this disk, for example to check it."
+            )
+        case Cause.UNLOADED:
+            text = gettext(
+                "The disk has little to do. A read takes the time that a slow disk needs to find "
+                "its data."
+            )
+        case _:
+            text = gettext("There is too little data to name a reason.")
+    return text.format(others=others, own=own)
+
+
+def helps(explanation: SlowExplanation, *, has_cache: bool) -> str:
+    """What may help; "" where nothing of what is sold does."""
+    disk = explanation.disk
+    if disk is None or disk.is_fast or explanation.cause in (Cause.OUTSIDE, Cause.FAULT):
+        return ""
+    if explanation.cause == Cause.UNKNOWN:
+        return ""
+    if has_cache:
+        return gettext("A larger cache may help. The plans show what each would bring.")
+    return gettext(
+        "Reads from a cache do not wait for this disk. The plans show what each would bring."
+    )

@@ -1,0 +1,262 @@
+"""What keeps a volume waiting, or a disk busy, and what helps: put together from figures. Pure.
+
+Where too little is known `lacks` says what, and neither a cause nor a remedy is named: no guesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from storage.analysis.disk_users import DiskUser, UsedDisk
+from storage.health.slowness import LEAST_SHARE, NAMED
+
+BEFORE: Final = timedelta(days=1)
+"""What changed so long before it began may have to do with it."""
+AT_ONCE: Final = timedelta(minutes=1)
+"""It begins with a sample: what happened while that was taken is no later."""
+MOST_CHANGES: Final = 6
+MUCH: Final = 0.5
+"""Of a disk's I/O time: who has so much of it is the reason."""
+HARDLY_BUSY: Final = 0.5
+"""A disk that is busy for less of the time keeps nobody in a queue."""
+
+
+class State(StrEnum):
+    """Whether it is slow (of a disk: overloaded)."""
+
+    SLOW = "slow"
+    OVER = "over"
+    WELL = "well"
+    UNKNOWN = "unknown"
+
+
+class Lack(StrEnum):
+    """What is missing, so that there is no explanation."""
+
+    SAMPLES = "samples"
+    READS = "reads"
+    INVENTORY = "inventory"
+    DISK = "disk"
+    BUSY = "busy"
+
+
+class Cause(StrEnum):
+    """Why it waits. `outside`: what no volume explains. `unloaded`: its disk has little to do."""
+
+    FAULT = "fault"
+    OUTSIDE = "outside"
+    NEIGHBOUR = "neighbour"
+    NEIGHBOURS = "neighbours"
+    ITSELF = "itself"
+    UNLOADED = "unloaded"
+    UNKNOWN = "unknown"
+
+
+class Help(StrEnum):
+    """What helps."""
+
+    ADD_CACHE = "add_cache"
+    RESIZE_CACHE = "resize_cache"
+    LIMIT = "limit"
+    REPLACE_DISK = "replace_disk"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpeed:
+    """What a read takes on average, None where nothing is read, and from when on that is slow."""
+
+    read_ms: float | None
+    limit_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Whether it is slow, and when: `since` and `until` are of the last slow time, `until` None
+    while it lasts; `is_older`: it began before what is looked at. `looked_at` is the end of what
+    the figures are of."""
+
+    state: State
+    looked_at: datetime
+    since: datetime | None = None
+    until: datetime | None = None
+    is_older: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CacheOffer:
+    """What a cache would do for a volume: `size_bytes` is advised, None for none, and `reason` says
+    why (for staff). `obstacle` is why it cannot be had now."""
+
+    volume_id: int
+    has_cache: bool
+    mode: str
+    size_bytes: int | None
+    reason: str
+    obstacle: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        return self.size_bytes is not None and not self.obstacle
+
+
+@dataclass(frozen=True, slots=True)
+class PastChange:
+    """Something that happened to the volume or its host: `source` and `number` name it in the time
+    line."""
+
+    at: datetime
+    source: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What helps whom: the volume, or with `volume_id` None the disk."""
+
+    help: Help
+    volume_id: int | None = None
+    size_bytes: int | None = None
+    mode: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowExplanation:
+    """`volume_id` is None where it is of a disk. `top` are the greatest users of the disk;
+    `own_share`, `others_share` and `outside_share` (None: not counted) are of its I/O time, 0 to 1.
+    `remedies` come in the order in which they help; `no_help` says why there is none. `changes` are
+    the last before it began, newest first."""
+
+    volume_id: int | None
+    timing: Timing
+    speed: ReadSpeed | None
+    disk: UsedDisk | None
+    faults: tuple[str, ...]
+    top: tuple[DiskUser, ...]
+    own_share: float
+    others_share: float
+    outside_share: float | None
+    cause: Cause
+    lacks: tuple[Lack, ...]
+    remedies: tuple[Remedy, ...]
+    no_help: tuple[str, ...]
+    changes: tuple[PastChange, ...]
+
+    @property
+    def is_slow(self) -> bool:
+        return self.timing.state == State.SLOW
+
+    @property
+    def others(self) -> tuple[DiskUser, ...]:
+        """Those of `top` that are not the volume itself."""
+        return tuple(each for each in self.top if each.volume_id != self.volume_id)
+
+
+def explain(
+    volume_id: int | None,
+    timing: Timing,
+    speed: ReadSpeed | None,
+    disk: UsedDisk | None,
+    *,
+    faults: Sequence[str] = (),
+    offers: Mapping[int, CacheOffer],
+    changes: Iterable[PastChange] = (),
+    lacks: Collection[Lack] = (),
+) -> SlowExplanation:
+    """The explanation of one volume, or of one disk. `faults` are sentences on what is wrong with
+    the disk, `offers` are by volume, `lacks` what the figures were found to lack."""
+    missing = dict.fromkeys(lacks)
+    users = disk.users if disk is not None else ()
+    own = sum(user.share for user in users if user.volume_id == volume_id)
+    others = sum(user.share for user in users) - own
+    outside = disk.other_share if disk is not None else None
+    if disk is None and Lack.INVENTORY not in missing:
+        missing[Lack.DISK] = None
+    if disk is not None and disk.busy is None:
+        missing[Lack.BUSY] = None
+    top = tuple(user for user in users[:NAMED] if user.share >= LEAST_SHARE)
+    cause = _cause(volume_id, timing, disk, bool(faults), own, others, tuple(missing))
+    remedies, no_help = _remedies(volume_id, cause, disk, users, offers)
+    return SlowExplanation(
+        volume_id=volume_id,
+        timing=timing,
+        speed=speed,
+        disk=disk,
+        faults=tuple(faults),
+        top=top,
+        own_share=own,
+        others_share=max(0.0, others),
+        outside_share=outside,
+        cause=cause,
+        lacks=tuple(missing),
+        remedies=remedies,
+        no_help=no_help,
+        changes=last_changes(changes, timing.since or timing.looked_at),
+    )
+
+
+def last_changes(changes: Iterable[PastChange], before: datetime) -> tuple[PastChange, ...]:
+    """The newest of those within a day before, or at that moment."""
+    near = [each for each in changes if before - BEFORE <= each.at <= before + AT_ONCE]
+    return tuple(sorted(near, key=lambda each: (each.at, each.number), reverse=True)[:MOST_CHANGES])
+
+
+def _cause(
+    volume_id: int | None,
+    timing: Timing,
+    disk: UsedDisk | None,
+    has_fault: bool,
+    own: float,
+    others: float,
+    lacks: Sequence[Lack],
+) -> Cause:
+    if has_fault:
+        return Cause.FAULT
+    if disk is None or timing.state == State.UNKNOWN or Lack.SAMPLES in lacks:
+        return Cause.UNKNOWN
+    if disk.other_share is not None and disk.other_share >= MUCH:
+        return Cause.OUTSIDE
+    if disk.busy is not None and disk.busy < HARDLY_BUSY:
+        return Cause.UNLOADED
+    if volume_id is not None and own >= others:
+        return Cause.ITSELF if own else Cause.UNKNOWN
+    if not disk.users:
+        return Cause.UNKNOWN
+    most = max(user.share for user in disk.users if user.volume_id != volume_id)
+    return Cause.NEIGHBOUR if most >= MUCH * others else Cause.NEIGHBOURS
+
+
+def _remedies(
+    volume_id: int | None,
+    cause: Cause,
+    disk: UsedDisk | None,
+    users: Sequence[DiskUser],
+    offers: Mapping[int, CacheOffer],
+) -> tuple[tuple[Remedy, ...], tuple[str, ...]]:
+    """In the order in which they help, or why none does. A cache takes reads off an HDD, whosever
+    they are: first for who uses it most, then for the volume itself."""
+    if cause == Cause.FAULT:
+        return (Remedy(Help.REPLACE_DISK),), ()
+    if cause in (Cause.UNKNOWN, Cause.OUTSIDE) or disk is None:
+        return (), ()
+    guilty = next((user.volume_id for user in users if user.volume_id != volume_id), None)
+    is_other = cause in (Cause.NEIGHBOUR, Cause.NEIGHBOURS) and guilty is not None
+    order = [guilty, volume_id] if is_other else [volume_id]
+    asked = [offers[each] for each in dict.fromkeys(order) if each is not None and each in offers]
+    found = [] if disk.is_fast else [_of_offer(each) for each in asked if each.is_open]
+    if is_other and cause == Cause.NEIGHBOUR:
+        found.append(Remedy(Help.LIMIT, guilty))
+    if found:
+        return tuple(found), ()
+    return (), tuple(
+        dict.fromkeys(each.obstacle or each.reason for each in asked if not disk.is_fast)
+    )
+
+
+def _of_offer(offer: CacheOffer) -> Remedy:
+    kind = Help.RESIZE_CACHE if offer.has_cache else Help.ADD_CACHE
+    return Remedy(kind, offer.volume_id, offer.size_bytes, offer.mode, offer.reason)

@@ -1,0 +1,173 @@
+"""An explanation in the words of staff, with the names of volumes. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from storage.analysis.slowness.explanation import (
+    Cause,
+    Help,
+    Lack,
+    Remedy,
+    SlowExplanation,
+    State,
+)
+from storage.formatting import ms, percent, size
+from storage.inventory.facts import LogicalVolume
+
+Labels = Mapping[int, str]
+"""What volumes are called, by primary key."""
+LIMITED_TO: Final = 2
+"""A guest is limited to this part of what it does now: one in two."""
+LACKS: Final[Mapping[Lack, str]] = {
+    Lack.SAMPLES: "There are no figures of that time: look whether the host answers and the volume "
+    "is active.",
+    Lack.READS: "It reads too little to say how long a read takes.",
+    Lack.INVENTORY: "The host has sent no inventory yet, so it is not known which disk it lies on.",
+    Lack.DISK: "No disk below it has figures of that time, so it is not known what it waited for.",
+    Lack.BUSY: "The host does not count how busy this disk is. Shares are of what volumes did.",
+}
+NO_REMEDY: Final[Mapping[Cause, str]] = {
+    Cause.UNKNOWN: "Without a reason no action is advised.",
+    Cause.OUTSIDE: "No change of a volume helps. It is over when the check, rebuild or move is.",
+}
+
+
+def what_is(explanation: SlowExplanation) -> str:
+    """What is slow, and how slow it is."""
+    state, speed = explanation.timing.state, explanation.speed
+    if speed is None:
+        return _what_disk_does(explanation)
+    limit = f"{speed.limit_ms} ms is slow"
+    taken = ms(speed.read_ms)
+    if state == State.UNKNOWN:
+        return "How fast it is now is not known."
+    if speed.read_ms is None:
+        return "Nothing was read."
+    if state == State.SLOW:
+        return f"Reads take {taken} on average ({limit})."
+    if state == State.OVER:
+        return f"Its reads are no longer slow. They took {taken} on average then ({limit})."
+    return f"Its reads are not slow: they take {taken} on average ({limit})."
+
+
+def _what_disk_does(explanation: SlowExplanation) -> str:
+    disk = explanation.disk
+    if disk is None or explanation.timing.state == State.UNKNOWN:
+        return "How busy it is now is not known."
+    queue = f"{disk.in_flight:.1f} I/Os are under way at a time."
+    if explanation.is_slow:
+        return f"It has more to do than it can: {queue}"
+    return f"It is not overloaded: {queue}"
+
+
+def disk_name(explanation: SlowExplanation) -> str:
+    """Such as "HDD sdc"; "" where none is known."""
+    disk = explanation.disk
+    return "" if disk is None else f"{'SSD' if disk.is_fast else 'HDD'} {disk.name}"
+
+
+def why_is(explanation: SlowExplanation, labels: Labels) -> str:
+    """The reason, in a sentence; that none is known, where it is not."""
+    disk, own = explanation.disk, explanation.own_share
+    is_of_disk = explanation.volume_id is None
+    name = disk.name if disk is not None else ""
+    mine = "" if is_of_disk else f", this volume {percent(own)}"
+    match explanation.cause:
+        case Cause.FAULT:
+            return f"{name} is not well. {' '.join(explanation.faults)}"
+        case Cause.OUTSIDE:
+            return (
+                f"No volume has {name} do this: {percent(explanation.outside_share)} of its I/O "
+                "time are an array check, a rebuild, a move, or the host itself."
+            )
+        case Cause.NEIGHBOUR if explanation.others:
+            most = explanation.others[0]
+            who = labels.get(most.volume_id, "A volume")
+            return f"{who} has {percent(most.share)} of the I/O time of {name}{mine}."
+        case Cause.NEIGHBOUR | Cause.NEIGHBOURS:
+            share = percent(explanation.others_share)
+            together = "Its volumes together" if is_of_disk else "Other volumes together"
+            return f"{together} have {share} of the I/O time of {name}{mine}."
+        case Cause.ITSELF:
+            share = f"{percent(own)} of the I/O time of {name}"
+            return f"The volume itself has {share}: it waits for its own I/O."
+        case Cause.UNLOADED:
+            return _unloaded(explanation, name)
+    return "The figures name no reason."
+
+
+def _unloaded(explanation: SlowExplanation, name: str) -> str:
+    disk = explanation.disk
+    busy = percent(disk.busy) if disk is not None else "-"
+    little = f"{name} is only {busy} busy, so hardly any I/O waits for another"
+    if explanation.volume_id is None:
+        return f"{little}."
+    if disk is not None and disk.is_fast:
+        return f"{little}. The reason is not this SSD: compare the hit rate with earlier days."
+    return f"{little}: a read takes the time that an HDD needs to find its data."
+
+
+def no_remedy(explanation: SlowExplanation) -> str:
+    """Why no action is named; "" where one is."""
+    if explanation.remedies:
+        return ""
+    if explanation.no_help:
+        return " ".join(explanation.no_help)
+    if explanation.cause in NO_REMEDY:
+        return NO_REMEDY[explanation.cause]
+    if explanation.disk is not None and explanation.disk.is_fast:
+        return "Nothing that Tiercel changes helps: a cache is of no use to an SSD."
+    return "Nothing that Tiercel changes would help."
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyWords:
+    """`title` says what is done, `reason` why it helps. `commands` are for a person to type, where
+    Tiercel does not do it, `undo` takes them back."""
+
+    title: str
+    reason: str
+    commands: tuple[str, ...] = ()
+    undo: str = ""
+
+
+def remedy_words(
+    explanation: SlowExplanation,
+    remedy: Remedy,
+    labels: Labels,
+    lv: LogicalVolume | None = None,
+    iops: float | None = None,
+) -> RemedyWords:
+    """Of one remedy; `lv` and `iops` are those of its volume, where they are known."""
+    is_own = remedy.volume_id is not None and remedy.volume_id == explanation.volume_id
+    label = "this volume" if is_own else labels.get(remedy.volume_id or 0, "that volume")
+    match remedy.help:
+        case Help.ADD_CACHE:
+            title = f"Add a cache of {size(remedy.size_bytes)} to {label}"
+            return RemedyWords(title, remedy.reason)
+        case Help.RESIZE_CACHE:
+            return RemedyWords(f"Give {label} a cache of {size(remedy.size_bytes)}", remedy.reason)
+        case Help.REPLACE_DISK:
+            name = explanation.disk.name if explanation.disk is not None else "the disk"
+            return RemedyWords(f"Replace a disk: {name}", " ".join(explanation.faults))
+    commands, undo = _limit_commands(lv, iops)
+    reason = "Tiercel limits no guest. "
+    reason += (
+        "On the host, this halves what its guest may do until it stops:"
+        if commands
+        else "Set a limit of IOPS for its disk where you manage your guests."
+    )
+    return RemedyWords(f"Limit {label}", reason, commands, undo)
+
+
+def _limit_commands(lv: LogicalVolume | None, iops: float | None) -> tuple[tuple[str, ...], str]:
+    """For libvirt, which alone can do that to a running guest by one line."""
+    guest = next((user for user in lv.users if user.domain and user.disk), None) if lv else None
+    if guest is None or not iops or iops < LIMITED_TO:
+        return (), ""
+    line = f"virsh blkdeviotune {shlex.quote(guest.name)} {shlex.quote(guest.disk)} --live"
+    return (f"{line} --total-iops-sec {round(iops / LIMITED_TO)}",), f"{line} --total-iops-sec 0"

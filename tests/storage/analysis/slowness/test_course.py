@@ -1,0 +1,55 @@
+"""Since when reads are slow, or a disk is busy."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from storage.analysis.slowness.course import ReadCourse, ReadMinute, busy_since, read_course
+
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def at(minute: int) -> datetime:
+    return NOON + minute * MINUTE
+
+
+def course(*each_ms: float, reads: int = 1200) -> ReadCourse:
+    """Of a minute for each figure, the first of which ends at 12:01."""
+    minutes = [
+        ReadMinute(at(n), MINUTE, reads, round(ms * reads)) for n, ms in enumerate(each_ms, 1)
+    ]
+    return read_course(minutes, 20)
+
+
+def test_reads_are_slow_since_the_first_of_the_slow_minutes() -> None:
+    found = course(5, 5, 24, 24, 30)
+    assert found.spell is not None and (found.spell.begun, found.spell.last) == (at(2), at(5))
+    assert found.is_now and not found.is_older
+
+
+def test_what_is_slow_where_the_figures_begin_is_older() -> None:
+    assert course(24, 24, 24).is_older
+
+
+def test_a_slow_time_that_is_over_is_found_too() -> None:
+    found = course(5, 24, 24, 24, *[5] * 20)
+    assert found.spell is not None and (found.spell.begun, found.spell.last) == (at(1), at(4))
+    assert not found.is_now and found.ended == at(24)
+
+
+def test_one_slow_minute_that_is_over_was_no_slow_time() -> None:
+    assert course(5, 24, 5, 5).spell is None
+    assert course(5, 5, 24).is_now
+
+
+def test_without_figures_nothing_is_known_and_few_reads_tell_nothing() -> None:
+    assert read_course([], 20) == ReadCourse()
+    assert course(900, 900, 900, reads=10).spell is None
+
+
+def test_a_disk_is_busy_since_it_was_not_and_a_gap_ends_nothing() -> None:
+    assert busy_since([0.1, 0.95, None, 0.99], NOON, 0.9) == (at(1), False)
+    assert busy_since([0.95, 0.99], NOON, 0.9) == (at(0), True)
+    assert busy_since([0.95, 0.1], NOON, 0.9) == (None, False)
+    assert busy_since([None, None], NOON, 0.9) == (None, False)

@@ -1,0 +1,118 @@
+"""One explanation in two voices: staff read names, customers read shares."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+
+import pytest
+
+from storage.analysis.slowness import customer_words, staff_words
+from storage.analysis.slowness.explanation import Help, Lack, SlowExplanation, State, Timing
+from storage.inventory.facts import VolumeUser
+from tests import make
+from tests.scene import HOSTILE
+from tests.storage.analysis.slowness.explained import (
+    NOISY,
+    NOON,
+    VICTIM,
+    disk,
+    explained,
+    offer,
+)
+
+LABELS = {VICTIM: "mail1", NOISY: HOSTILE}
+NEIGHBOUR = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), offer(NOISY))
+FEW = explained(None, lacks=[Lack.SAMPLES], timing=Timing(State.UNKNOWN, NOON))
+OVER = Timing(State.OVER, NOON, NOON - timedelta(hours=1), NOON)
+EVERY = (
+    NEIGHBOUR,
+    FEW,
+    explained(disk((NOISY, 0.3), (3, 0.3), (4, 0.3), (VICTIM, 0.1))),
+    explained(disk((VICTIM, 0.9))),
+    explained(disk((VICTIM, 0.1), other=0.9)),
+    explained(disk((VICTIM, 0.9), busy=0.2)),
+    explained(disk((VICTIM, 0.9), busy=0.2, is_fast=True)),
+    explained(disk((NOISY, 0.9), (VICTIM, 0.1)), faults=[f"{HOSTILE} is failing."]),
+    explained(disk((VICTIM, 0.9)), timing=OVER),
+    explained(disk((VICTIM, 0.9)), timing=Timing(State.WELL, NOON), read_ms=3.0),
+    explained(disk((VICTIM, 0.9)), timing=Timing(State.WELL, NOON), read_ms=None),
+)
+
+
+def test_staff_read_who_has_how_much_of_which_disk() -> None:
+    assert staff_words.what_is(NEIGHBOUR) == "Reads take 24.2 ms on average (20 ms is slow)."
+    assert staff_words.disk_name(NEIGHBOUR) == "HDD sdc"
+    assert staff_words.why_is(NEIGHBOUR, {NOISY: "web12"}) == (
+        "web12 has 90 % of the I/O time of sdc, this volume 10 %."
+    )
+    [cache, limit] = NEIGHBOUR.remedies
+    assert staff_words.remedy_words(NEIGHBOUR, cache, {NOISY: "web12"}).title == (
+        "Add a cache of 16 GiB to web12"
+    )
+    assert limit.help == Help.LIMIT
+
+
+def test_a_guest_of_libvirt_is_limited_by_a_line_that_a_shell_cannot_misread() -> None:
+    user = VolumeUser("guest", "web 12; reboot", "vda", 7, domain="6a7c1e4e")
+    lv = dataclasses.replace(make.lv(), users=(user,))
+    words = staff_words.remedy_words(NEIGHBOUR, NEIGHBOUR.remedies[1], LABELS, lv, 801.0)
+    assert words.commands == (
+        "virsh blkdeviotune 'web 12; reboot' vda --live --total-iops-sec 400",
+    )
+    assert words.undo.endswith("--total-iops-sec 0")
+    other = staff_words.remedy_words(NEIGHBOUR, NEIGHBOUR.remedies[1], LABELS, make.lv(), 801.0)
+    assert other.commands == () and "where you manage your guests" in other.reason
+
+
+def test_that_nothing_helps_is_said_with_the_reason() -> None:
+    full = explained(disk((VICTIM, 0.9)), offer(VICTIM, 8, obstacle="No SSD is left."))
+    assert staff_words.no_remedy(full) == "No SSD is left."
+    assert staff_words.no_remedy(NEIGHBOUR) == ""
+    assert "is over when" in staff_words.no_remedy(EVERY[4])
+    assert "Without a reason" in staff_words.no_remedy(FEW)
+
+
+def test_a_disk_has_words_of_its_own() -> None:
+    of = explained(disk((NOISY, 0.8), (VICTIM, 0.2)), volume=None)
+    assert staff_words.what_is(of) == (
+        "It has more to do than it can: 4.0 I/Os are under way at a time."
+    )
+    assert staff_words.why_is(of, {NOISY: "web12"}) == "web12 has 80 % of the I/O time of sdc."
+
+
+@pytest.mark.parametrize("each", EVERY)
+def test_a_customer_reads_no_name_of_a_disk_or_a_neighbour(each: SlowExplanation) -> None:
+    said = " ".join(
+        (
+            customer_words.what_is(each),
+            customer_words.where_is(each),
+            customer_words.why_is(each),
+            customer_words.helps(each, has_cache=True),
+            customer_words.helps(each, has_cache=False),
+        )
+    )
+    assert "sdc" not in said and HOSTILE not in said and "{" not in said
+    assert customer_words.what_is(each) and customer_words.why_is(each)
+    assert staff_words.what_is(each) and staff_words.why_is(each, LABELS)
+
+
+def test_a_customer_reads_the_shares() -> None:
+    assert customer_words.why_is(NEIGHBOUR) == (
+        "Other volumes use 90 % of the time of this disk, your volume uses 10 %."
+    )
+    assert customer_words.where_is(NEIGHBOUR) == (
+        "Your volume waits for the slow disk (HDD), which is 95 % busy."
+    )
+
+
+def test_a_customer_is_sold_nothing_that_does_not_help() -> None:
+    assert customer_words.helps(NEIGHBOUR, has_cache=False).startswith("Reads from a cache")
+    for each in (FEW, EVERY[4], EVERY[6]):
+        assert customer_words.helps(each, has_cache=False) == ""
+
+
+def test_too_few_figures_are_no_guess() -> None:
+    assert customer_words.why_is(FEW) == "There is too little data to name a reason."
+    assert staff_words.why_is(FEW, LABELS) == "The figures name no reason."
+    assert set(staff_words.LACKS) == set(Lack)
