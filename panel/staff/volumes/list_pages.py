@@ -137,8 +137,8 @@ def _in_order_of(keys: Iterable[int]) -> list[Volume]:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One row; `chips` say what is unusual about the volume, none for a healthy one in use. What its
-    template would ask one by one is told here at once, because a page has hundreds of rows."""
+    """One row; `chips` say what is unusual about the volume, none for a healthy one in use. What
+    its template would ask one by one is made here, because a page has hundreds of rows."""
 
     volume: Volume
     placement: Placement | None
