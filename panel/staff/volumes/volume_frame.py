@@ -46,7 +46,7 @@ def _tabs(row: VolumeSnapshot, tab: str) -> Iterator[Tab]:
     is_on_ssd = row.wish is not None and row.wish.tier == "ssd"
     for name, title, is_offered in (
         ("volume", "Summary", True),
-        ("volume-curve", "Cache size", there and not is_on_ssd),
+        ("volume-curve", "Forecast", there and not is_on_ssd),
         ("volume-comparison", "Before and after", not row.is_planned),
         ("volume-jobs", "Jobs", True),
         ("volume-details", "Details", True),
