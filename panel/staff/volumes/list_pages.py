@@ -18,8 +18,9 @@ from django.views.decorators.http import require_safe
 from panel.charts.sparkline import Spark, spark
 from panel.lists.listing import RIGHT, ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.staff.volumes.filters import IOPS, NOW, VolumeFilter, ratio_of
+from panel.staff.volumes.list_rows import row_html
 from panel.templatetags.chips import Chip
-from storage.access import staff_view
+from storage.access import Right, may, staff_view
 from storage.bulk_changes import ACTIONS, MOST
 from storage.formatting import iops, share, size
 from storage.metrics import samples
@@ -93,6 +94,16 @@ LISTING: Final = ListDefinition(
         ("state", lambda row: ", ".join(chip.text for chip in row.chips)),
     ),
 )
+SHOWN: Final = (
+    *("key", "label", "guest", "external_id", "size_bytes", "managed", "cache_plan"),
+    *("adopted_at", "retired_at", "destroyed_at", "customer__key", "customer__name"),
+)
+SHOWN_PLACE: Final = (
+    *("volume", "lv_uuid", "missing_since"),
+    *("cache_technology", "cache_mode", "cache_bytes", "cache_trouble"),
+    *("host__key", "host__name", "host__slow_read_ms", "host__tags"),
+)
+"""What a row says of a volume, and of where it lies."""
 COURSE_STEP: Final = timedelta(minutes=5)
 COURSE_STEPS: Final = 36
 """Three hours."""
@@ -114,11 +125,13 @@ def volumes(request: HttpRequest) -> HttpResponse:
     # costs more than the order.
     page = list_page(request, LISTING, matching.values_list("pk", flat=True))
     rows = volume_rows(_in_order_of(page.page.object_list), now)
+    can_choose = may(request.user, Right.OPERATE)
     context = {
         "filters": filters,
         "list": page,
         "page": page.page,
         "rows": rows,
+        "lines": [row_html(row, can_choose=can_choose) for row in rows],
         "actions": ACTIONS,
         "most": MOST,
         "is_empty": not rows
@@ -131,7 +144,7 @@ def volumes(request: HttpRequest) -> HttpResponse:
 def _in_order_of(keys: Iterable[int]) -> list[Volume]:
     """The volumes of these primary keys, in their order."""
     keys = list(keys)
-    by_key = Volume.objects.select_related("customer").in_bulk(keys)
+    by_key = Volume.objects.select_related("customer").only(*SHOWN).in_bulk(keys)
     return [by_key[key] for key in keys if key in by_key]
 
 
@@ -235,7 +248,7 @@ def volume_rows(
         placement.volume_id: placement
         for placement in Placement.objects.filter(volume__in=volumes, until=None)
         .select_related("host")
-        .defer("host__facts", "host__hello", "host__problems")
+        .only(*SHOWN_PLACE)
     }
     figures = samples.latest_of(volumes)
     drawn = [volume.pk for volume in volumes] if with_course else []
