@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from panel.charts import definitions as chart_definitions
+from panel.charts.lacking import as_begun
 from panel.charts.picture import Overlay, OverlayKind, Picture, overlay_choices, picture_of
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import LONGEST, Span, button_text, ranges
@@ -70,7 +71,8 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
     span, overlay = picture.span, picture.overlay
     measured = subject.added(span, subject.measure(span))
     nearest = _nearest(subject, measured, span, request.GET)
-    answer = _answer(picture, measured, nearest)
+    laid = overlay.measure(overlay.span) if overlay is not None else None
+    answer = _answer(picture, measured, laid, nearest)
     is_table_wanted = "table" in request.GET
     if is_table_wanted:
         measured = subject.apart(measured)
@@ -104,7 +106,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "disks": subject.disks,
             "disk": subject.disk,
             "csv_url": f"{subject.csv_url}?{_csv_query(request.GET, span)}",
-            "panels": subject.panels,
+            "panels": as_begun(subject.panels, measured, answer["labels"], laid),
             "columns": columns,
             "rows": chart_definitions.table(measured, columns, rows=TABLE_ROWS, now=now)
             if is_table_wanted
@@ -115,6 +117,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             else [],
             "table_query": urlencode({**request.GET.dict(), "table": "1"}),
             "step_seconds": measured.step_seconds,
+            "step_words": answer["step_words"],
             "summary": answer["summary"],
             "answer": _in_script(answer),
             "over": {
@@ -151,14 +154,19 @@ def series_answer(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     if "apart" in request.GET:
         measured = subject.apart(measured)
     nearest = _nearest(subject, measured, picture.span, request.GET)
-    answer = _answer(picture, measured, nearest)
+    laid = picture.overlay.measure(picture.overlay.span) if picture.overlay is not None else None
+    answer = _answer(picture, measured, laid, nearest)
     return HttpResponse(msgspec.json.encode(answer), content_type="application/json")
 
 
-def _answer(picture: Picture, measured: Series, nearest: Nearest | None) -> dict[str, Any]:
+def _answer(
+    picture: Picture, measured: Series, laid: Series | None, nearest: Nearest | None
+) -> dict[str, Any]:
     """What the script draws: it comes with the page, and anew from the URL of the series."""
     subject, span, overlay = picture.subject, picture.span, picture.overlay
     faint = measured.faint_json()
+    labels = subject.labels(span)
+    panels = as_begun(subject.panels, measured, labels, laid)
     answer: dict[str, Any] = {
         **measured.to_json([name for name in subject.names if name in measured.units]),
         "faint": {name: values for name, values in faint.items() if name in subject.names},
@@ -166,13 +174,13 @@ def _answer(picture: Picture, measured: Series, nearest: Nearest | None) -> dict
         "summary": _summary(subject, measured, span),
         "has_cache": measured.has_cache,
         "nearest": nearest.to_json() if nearest is not None else None,
-        "labels": subject.labels(span),
+        "labels": labels,
+        "lacking": {panel.name: panel.lack for panel in panels if panel.lack},
         "over": None,
     }
     if not subject.plain:
         answer |= chart_definitions.inside_json(measured)
-    if overlay is not None:
-        laid = overlay.measure(overlay.span)
+    if overlay is not None and laid is not None:
         answer["over"] = overlay.to_json(laid, _over_summary(subject, overlay, laid))
     return answer
 

@@ -42,6 +42,10 @@ SHOWN: Final = {
 }
 
 
+NO_CACHE: Final = "no cache in this time"
+"""Why charts of a cache have nothing to draw."""
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """`title` names what is counted, "" where the unit says it. Axes of a panel stand above each
@@ -70,7 +74,10 @@ class ChartPanel:
     """One chart. `of_cache`: it says nothing where there is no cache, and is hidden. `is_folded`:
     its title alone is shown until a person opens it. `is_heat`: a map of latencies,
     with its lines upon it. `is_apart`: its figures cost more, and come only while it is open;
-    `note` says of which times there are any."""
+    `note` says of which times there are any. `known` and `lack` are of the time with which its page
+    begins (`panel.charts.lacking`): the labels of the lines of which anything is known, whose
+    legend takes its room before the chart is drawn, so that nothing moves when it comes; and why
+    there is nothing to draw, "" where there is something."""
 
     name: str
     title: str
@@ -81,6 +88,13 @@ class ChartPanel:
     is_heat: bool = False
     is_apart: bool = False
     note: str = ""
+    known: tuple[str, ...] = ()
+    lack: str = ""
+
+    @property
+    def is_hidden(self) -> bool:
+        """A chart whose figures come apart keeps its title where there is a cache."""
+        return bool(self.lack) and not (self.is_apart and self.lack != NO_CACHE)
 
     @property
     def json(self) -> str:
@@ -136,7 +150,7 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
             "hits",
             words("Hit rate", gettext("Reads from SSD")),
             (
-                Axis(Scale.PERCENT, words("hit rate", gettext("from SSD")), 3),
+                Axis(Scale.PERCENT, words("hit rate", gettext("from SSD"))),
                 Axis(Scale.PER_SECOND, words("accesses", gettext("reads"))),
             ),
             (
@@ -161,6 +175,7 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
                 ChartLine("read_bytes_per_s", gettext("Read"), "blue"),
                 ChartLine("write_bytes_per_s", gettext("Written"), "orange"),
             ),
+            is_folded=not plain,
         ),
         ChartPanel(
             "contents",
@@ -222,6 +237,7 @@ SSD_WRITES: Final = ChartPanel(
     (Axis(Scale.SPEED, ""),),
     (ChartLine("ssd_write_bytes_per_s", "Written to SSD", "pink", 0, "filled"),),
     of_cache=True,
+    is_folded=True,
 )
 CHURN: Final = replace(
     SSD_WRITES,
@@ -244,8 +260,8 @@ def load_panels(*, space_title: str = "SSD space") -> tuple[ChartPanel, ...]:
         hits,
         replace(SPACE, title=space_title),
         replace(contents, title="Caches"),
-        replace(throughput, is_folded=True),
-        replace(churn, is_folded=True),
+        throughput,
+        churn,
     )
 
 
@@ -437,6 +453,9 @@ HEAT_TEXTS: Final = {
 }
 
 
+LACKING_TEXTS: Final = {"lacking": "Not shown, {reason}: {titles}."}
+
+
 def script_texts(*, plain: bool) -> str:
     """What `static/js/charts` writes itself, as JSON: by name, with the gaps that it fills."""
     return json.dumps(
@@ -447,6 +466,7 @@ def script_texts(*, plain: bool) -> str:
             **({} if plain else HEAT_TEXTS),
             "beside": gettext("{value} ({other}: {beside})"),
             "line": gettext("Show or hide this line"),
+            **({} if plain else LACKING_TEXTS),
             "zone": gettext("Times in {zone}"),
             "before": gettext("before"),
             "after": gettext("after"),

@@ -53,14 +53,16 @@ def spark(
     lines: list[str] = []
     dots: list[tuple[str, str]] = []
     run: list[tuple[str, str]] = []
+    scale = room / highest if highest > 0 else 0.0
     for n, value in enumerate((*values, None)):
         if value is not None and isfinite(value):
-            part = min(1.0, max(0.0, value / highest)) if highest > 0 else 0.0
-            run.append((f"{EDGE + n * pitch:.1f}", f"{EDGE + (1 - part) * room:.1f}"))
+            part = value * scale
+            low = EDGE + room - (part if 0.0 <= part <= room else min(room, max(0.0, part)))
+            run.append((f"{EDGE + n * pitch:.1f}", f"{low:.1f}"))
         elif len(run) == 1:
             dots.append(run.pop())
         elif run:
-            lines.append(" ".join(f"{x},{y}" for x, y in run))
+            lines.append(" ".join([f"{x},{y}" for x, y in run]))
             run = []
     return Spark(
         width,

@@ -55,11 +55,12 @@ def form_again(
     return response
 
 
-def page_url(request: HttpRequest, volume_key: str, **values: str) -> str:
+def page_url(request: HttpRequest, volume_key: str, *tabs: str, **values: str) -> str:
     """The URL of the volume's page as the browser has it, but with these parameters; those that
-    are "" are left out."""
-    current = urlsplit(request.headers.get("HX-Current-URL", "")).query
-    kept = {name: value for name, value in parse_qsl(current) if name not in values}
+    are "" are left out. It is the summary's, but where the browser is at one of these `tabs`."""
+    current = urlsplit(request.headers.get("HX-Current-URL", ""))
+    kept = {name: value for name, value in parse_qsl(current.query) if name not in values}
     query = urlencode({**kept, **{name: value for name, value in values.items() if value}})
-    path = reverse("volume", args=[volume_key])
+    paths = [reverse(tab, args=[volume_key]) for tab in tabs]
+    path = current.path if current.path in paths else reverse("volume", args=[volume_key])
     return f"{path}?{query}" if query else path

@@ -1,5 +1,5 @@
 """One time line of a host or of a volume: alerts, disks, jobs, maintenance, orders and changes, as
-rows by day; and the page of a volume's. What happened is in `jobs.timeline`."""
+rows by day. What happened is in `jobs.timeline`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from itertools import groupby
 from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, Q
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_safe
 
 from jobs import timeline
 from jobs.models import Alert, CheckState, Job, MediaCheck
@@ -33,7 +31,7 @@ from panel.deliveries.alerts.alert_texts import name_of, state_of_alert
 from panel.lists.listing import ListDefinition, list_page
 from panel.models import Order, OrderState
 from panel.templatetags.chips import Chip, Tone, chip_of_job
-from storage.access import Person, staff_view
+from storage.access import Person
 from storage.models import HostChange, Placement, Volume
 from storage.models.event import Event, EventKind
 from storage.models.host_change import HostChangeKind
@@ -50,7 +48,6 @@ KINDS: Final[Mapping[str, str]] = {
     "volumes": "Volumes",
 }
 """What the list is filtered by."""
-OF_VOLUME: Final = ListDefinition("volume-history", (), ())
 EVENTS: Final[Mapping[str, str]] = {
     EventKind.HOST_MAINTENANCE_BEGAN: "Maintenance",
     EventKind.HOST_MAINTENANCE_ENDED: "Maintenance ended",
@@ -227,13 +224,3 @@ def _of_event(at: datetime, event: Event, volume: Volume | None) -> TimelineRow:
     if volume is not None:
         url = reverse("volume", args=[volume.key])
     return TimelineRow(at, EVENTS[event.kind], text, url)
-
-
-@staff_view()
-@require_safe
-def volume_history(request: HttpRequest, key: str) -> HttpResponse:
-    """What happened to one volume, and meanwhile to the hosts that it lay on."""
-    visible = Volume.objects.visible_to(request.user)
-    volume = get_object_or_404(visible, key=key)
-    context = timeline_context(request, Place(volume=volume), OF_VOLUME)
-    return render(request, "staff/volumes/history.html", {"volume": volume, **context})

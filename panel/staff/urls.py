@@ -9,7 +9,7 @@ from panel.lists import saved_views
 from panel.portal import volume_series
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
-from panel.staff import chart_pages, suggestions, timeline, webhook_pages
+from panel.staff import chart_pages, suggestions, webhook_pages
 from panel.staff.alerts import alert_list, alert_pages, route_pages
 from panel.staff.benchmarks import (
     benchmark_actions,
@@ -41,8 +41,10 @@ from panel.staff.volumes import (
     bulk_pages,
     cache_pages,
     comparison_pages,
+    current_job_pages,
     curve_pages,
     drift_pages,
+    history_page,
     lifecycle_pages,
     list_pages,
     record_pages,
@@ -167,8 +169,8 @@ urlpatterns = [
         name="volumes-bulk-answer",
     ),
     path("volumes/new", lifecycle_pages.new_volume, name="volume-new"),
-    path("volumes/<str:key>/jobs", job_pages.volume_jobs, name="volume-jobs"),
-    path("volumes/<str:key>/work", volume_pages.current_job, name="volume-current-job"),
+    path("volumes/<str:key>/jobs", volume_pages.volume_jobs, name="volume-jobs"),
+    path("volumes/<str:key>/work", current_job_pages.current_job, name="volume-current-job"),
     path(
         "volumes/<str:key>/comparison",
         comparison_pages.volume_comparison,
@@ -176,7 +178,7 @@ urlpatterns = [
     ),
     path("volumes/<str:key>/curve", curve_pages.volume_curve, name="volume-curve"),
     path("volumes/<str:key>/slowness", slowness_pages.volume_slowness, name="volume-slowness"),
-    path("volumes/<str:key>/history", timeline.volume_history, name="volume-history"),
+    path("volumes/<str:key>/history", history_page.volume_history, name="volume-history"),
     path("volumes/<str:key>/trace", volume_traces.volume_trace, name="volume-trace"),
     path("volumes/<str:key>/traces", volume_traces.new_trace, name="volume-trace-new"),
     path(
@@ -283,6 +285,7 @@ urlpatterns = [
     path("hosts/<str:key>/advice/card", advice_pages.advice_card, name="host-advice-card"),
     path("volumes/", list_pages.volumes, name="volumes"),
     path("volumes/<str:key>/", volume_pages.volume, name="volume"),
+    path("volumes/<str:key>/details", volume_pages.details, name="volume-details"),
     path("volumes/<str:key>/cache/card", volume_pages.cache, name="volume-cache"),
     path("volumes/<str:key>/cache/state", volume_pages.cache_state, name="volume-cache-state"),
     path("volumes/<str:key>/figures", volume_pages.figures, name="volume-figures"),

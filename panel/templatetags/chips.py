@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Literal
 
@@ -169,18 +170,15 @@ MARK = '<line class="spark-mark" x1="{0}" x2="{0}" y1="0" y2="{1}"/>'
 @register.simple_tag
 def spark(drawn: Spark, label: str, *, untitled: bool = False) -> SafeString:
     """The shape of one figure: `label` and the range for screen readers, the range as a tooltip
-    unless `untitled`. A tag, for a list draws one in each row."""
-    lines = format_html_join("", '<polyline points="{}"/>', ((points,) for points in drawn.lines))
-    dots = format_html_join("", '<circle cx="{}" cy="{}" r="1.25"/>', drawn.dots)
-    return format_html(
-        '<svg class="spark" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img"'
-        ' aria-label="{2}: {3}">{4}{7}{5}{6}</svg>',
-        drawn.width,
-        drawn.height,
-        label,
-        drawn.text,
-        "" if untitled else format_html("<title>{}</title>", drawn.text),
-        lines,
-        dots,
-        format_html(MARK, drawn.mark, drawn.height) if drawn.mark else "",
+    unless `untitled`. A tag, for a list draws one in each row: its numbers have nothing to
+    escape."""
+    text = escape(drawn.text)
+    title = "" if untitled else f"<title>{text}</title>"
+    mark = MARK.format(drawn.mark, drawn.height) if drawn.mark else ""
+    lines = "".join([f'<polyline points="{points}"/>' for points in drawn.lines])
+    dots = "".join([f'<circle cx="{x}" cy="{y}" r="1.25"/>' for x, y in drawn.dots])
+    return SafeString(
+        f'<svg class="spark" width="{drawn.width}" height="{drawn.height}"'
+        f' viewBox="0 0 {drawn.width} {drawn.height}" role="img"'
+        f' aria-label="{escape(label)}: {text}">{title}{mark}{lines}{dots}</svg>'
     )

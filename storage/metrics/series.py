@@ -147,6 +147,10 @@ class Series:
         """Whether the figure is known of any bucket."""
         return bool(_known(self.columns[name]).any())
 
+    def knows_few(self, name: str) -> bool:
+        """Whether `faint` has the figure of any bucket."""
+        return name in self.faint and bool(_known(self.faint[name]).any())
+
     def at(self, n: int) -> datetime:
         """When bucket `n` ends; the last one ends with the series."""
         return min(self.start + timedelta(seconds=(n + 1) * self.step_seconds), self.end)

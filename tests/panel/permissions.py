@@ -159,6 +159,7 @@ TABLE = (
     Row("benchmark-unshare", "POST", OPERATE, ("benchmark",)),
     Row("volumes", "GET", SEE),
     Row("volume", "GET", SEE, ("volume",)),
+    Row("volume-details", "GET", SEE, ("volume",)),
     Row("volume-figures", "GET", SEE, ("volume",)),
     Row("volume-cache", "GET", SEE, ("volume",)),
     Row("volume-cache-state", "GET", SEE, ("volume",)),

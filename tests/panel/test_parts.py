@@ -84,12 +84,13 @@ def test_a_sparkline_is_read_out_with_its_label() -> None:
 
 
 def test_a_chart_of_the_cache_is_hidden_until_there_is_one() -> None:
-    panel = {"title": "Hit rate", "json": "{}", "axes": ("percent", "count"), "of_cache": True}
-    with_one = part("chart_card", panel=panel, has_cache=True)
-    assert words(with_one) == "Hit rate last CSV PNG"
-    assert 'data-panel-axes="2" data-of-cache>' in with_one
+    panel = {"title": "Hit rate", "json": "{}", "axes": ("percent", "count"), "known": ["Reads"]}
+    with_one = part("chart_card", panel=panel, step_words="1 min")
+    assert words(with_one) == "Hit rate last (1 min) CSV PNG Reads"
+    assert re.search(r'data-panel-axes="2"\s*>', with_one)
     assert 'tabindex="0" role="group" aria-label="Hit rate; the arrow keys' in with_one
-    assert " data-of-cache hidden>" in part("chart_card", panel=panel, has_cache=False)
+    without = part("chart_card", panel={**panel, "is_hidden": True})
+    assert re.search(r'data-panel-axes="2"\s+hidden>', without)
 
 
 def test_what_needs_attention_says_where_why_since_when_and_leads_on() -> None:

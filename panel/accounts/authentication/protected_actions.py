@@ -279,6 +279,7 @@ POLICY: Mapping[str, Act] = {
         "host-checks",
         "volumes",
         "volume",
+        "volume-details",
         "volume-figures",
         "volume-cache",
         "volume-cache-state",

@@ -36,6 +36,7 @@ from panel.staff.hosts.host_volumes import (
 )
 from panel.staff.hosts.problem_rows import problem_rows
 from panel.staff.hosts.storage_stack import DRAWN, fold, stack_of
+from panel.staff.tabs import Tab
 from storage.access import staff_view
 from storage.formatting import counted
 from storage.health.drift import differences_of, drift_of
@@ -67,16 +68,6 @@ PROPOSED: Final = timedelta(hours=2)
 """So long a maintenance lasts where nobody says otherwise."""
 READ: Final = json.dumps({"hostread": {"target": "body"}})
 """The event after which the parts of a page that came later ask for themselves anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tab:
-    """`count` is shown beside the title; None shows none."""
-
-    name: str
-    title: str
-    url: str
-    count: int | None = None
 
 
 def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:

@@ -32,7 +32,6 @@ from panel.staff.jobs.log_pages import counter, window
 from panel.staff.jobs.waiting_reason import WaitingReason, waiting_reason
 from panel.staff.jobs.window_text import rest_sentence, window_sentences
 from storage.access import Right, may, staff_view
-from storage.models import Volume
 from storage.planner import PlannedStep
 from storage.planner.fingerprint import FLUSHES
 from storage.planner.host_wish import read_host_wish
@@ -42,7 +41,6 @@ from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import WishChange, changes, gains
 
-LAST_JOBS = 5
 POLL_SECONDS = {State.QUEUED: 1, State.RUNNING: 1, State.WAITING: 2, State.NEEDS_ATTENTION: 5}
 """How often a page asks anew. The job that needs a person changes by a person only."""
 SOON_SECONDS = 3
@@ -69,16 +67,6 @@ def job(request: HttpRequest, key: str) -> HttpResponse:
 def status(request: HttpRequest, key: str) -> HttpResponse:
     """Headline, steps and buttons: the element that renews itself until the job is over."""
     return render(request, "staff/jobs/_status.html", _status(request, _job(request, key)))
-
-
-@staff_view()
-@require_safe
-def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
-    """The last jobs of a volume: the fragment its page loads."""
-    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    visible = Job.objects.visible_to(request.user).with_names()
-    last = visible.filter(volume=volume, dry_run=False)[:LAST_JOBS]
-    return render(request, "staff/volumes/_volume_jobs.html", {"jobs": last})
 
 
 def _job(request: HttpRequest, key: str) -> Job:

@@ -1,4 +1,4 @@
-"""A volume before and after one of its jobs: a part of the volume's page, and a page of its own."""
+"""A volume before and after one of its jobs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from django.views.decorators.http import require_safe
 from jobs.models import Job
 from panel.http.fragments import page_url
 from panel.proofs.job_comparison import JobComparison, compare_job
+from panel.staff.job_requests import row_of
+from panel.staff.volumes.volume_frame import frame
 from storage.access import staff_view
-from storage.models import Volume
 
 MOST = 50
+TAB: Final = "volume-comparison"
 AROUND = 0.25
 """How much more than both windows the charts show, as a share of them."""
 LENGTHS: Final = {
@@ -34,9 +36,11 @@ AFTERS: Final = {"right": "right after the job", "latest": "now"}
 @staff_view()
 @require_safe
 def volume_comparison(request: HttpRequest, key: str) -> HttpResponse:
-    """`compare` is the key of a job of this volume, none for the choice alone; `length` one of
-    `LENGTHS`, `after` one of `AFTERS`. The browser's URL follows."""
-    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    """A tab of its own, and a part of the summary whose charts show both times. `compare` is the
+    key of a job of this volume, none for the choice alone; `length` one of `LENGTHS`, `after` one
+    of `AFTERS`. The browser's URL follows."""
+    row = row_of(request, key)
+    volume = row.volume
     done = Job.objects.visible_to(request.user).filter(volume=volume, dry_run=False)
     length = request.GET.get("length", "")
     length = length if length in LENGTHS else DEFAULT_LENGTH
@@ -60,13 +64,14 @@ def volume_comparison(request: HttpRequest, key: str) -> HttpResponse:
         "found": comparison,
         "show_query": _around(comparison) if comparison is not None else "",
     }
-    is_part = request.headers.get("HX-Request") == "true"
-    name = "staff/volumes/_comparison.html" if is_part else "staff/volumes/comparison.html"
-    response = render(request, name, context)
-    if is_part and "chosen" in request.GET:
+    if request.headers.get("HX-Request") != "true":
+        context |= frame(request, row, TAB)
+        return render(request, "staff/volumes/comparison.html", context)
+    response = render(request, "staff/volumes/_comparison.html", context)
+    if "chosen" in request.GET:
         values = (job_key, length, after) if job_key else ("", "", "")
         names = dict(zip(("compare", "length", "after"), values, strict=True))
-        response["HX-Replace-Url"] = page_url(request, key, **names)
+        response["HX-Replace-Url"] = page_url(request, key, TAB, **names)
     return response
 
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from panel.charts.size_chart import size_chart
 from panel.orders.plan_choices import offers_of
 from panel.staff.job_requests import row_of
+from panel.staff.volumes.volume_frame import frame
 from panel.staff.volumes.volume_traces import trace_context
 from storage.access import Right, staff_view
 from storage.analysis.curve.prospects import Prospect
@@ -58,16 +59,23 @@ def _sold(row: VolumeSnapshot, *, writeback: bool) -> list[Offer]:
 @staff_view()
 @require_safe
 def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
-    """`mode` is that of the cache, one of `MODES`."""
+    """A tab of its own, and in brief for the summary that loads it. `mode` is that of the cache,
+    one of `MODES`."""
     row, now = row_of(request, key), database_now()
+    is_brief = request.headers.get("HX-Request") == "true"
     mode = request.GET.get("mode", "")
     mode = mode if mode in MODES else MODES[0]
     writeback = mode == "writeback"
     sold = _sold(row, writeback=writeback)
     also = [each.size_bytes for each in sold]
     curve = size_curve(row, now, writeback=writeback, also=also)
-    context: dict[str, object] = {"mode": mode, "modes": MODES, **trace_context(row)}
-    context |= {"promotes": row.technology.counts_promotions, "host": row.host}
+    context: dict[str, object] = {
+        "row": row,
+        "volume": row.volume,
+        "host": row.host,
+        "mode": mode,
+        "promotes": row.technology.counts_promotions,
+    }
     if curve is None:
         context["reason"] = missing_heat(row, now)
     else:
@@ -90,12 +98,13 @@ def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
                 curve.prospects,
                 curve.size_now,
                 enough.size_bytes if enough else None,
-                [(each.label, each.prospect) for each in plans],
+                [] if is_brief else [(each.label, each.prospect) for each in plans],
             ),
         }
-    is_part = request.headers.get("HX-Request") == "true"
-    name = "staff/volumes/_curve.html" if is_part else "staff/volumes/curve.html"
-    return render(request, name, context)
+    if is_brief:
+        return render(request, "staff/volumes/_curve_brief.html", context)
+    context |= {"modes": MODES, **trace_context(row), **frame(request, row, "volume-curve")}
+    return render(request, "staff/volumes/curve.html", context)
 
 
 @staff_view(Right.OPERATE)
@@ -105,4 +114,4 @@ def volume_heat(request: HttpRequest, key: str) -> HttpResponse:
     row, is_end = row_of(request, key), "end" in request.POST
     set_counting(row.volume, allowed=not is_end)
     messages.success(request, f"{row.volume.label}: {FORBIDDEN if is_end else ALLOWED}")
-    return redirect("volume", key)
+    return redirect("volume-curve", key)

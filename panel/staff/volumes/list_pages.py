@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from panel.charts.sparkline import Spark, spark
 from panel.lists.listing import RIGHT, ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.staff.volumes.filters import IOPS, NOW, VolumeFilter, ratio_of
+from panel.staff.volumes.list_rows import row_html
 from panel.templatetags.chips import Chip
-from storage.access import staff_view
+from storage.access import Right, may, staff_view
 from storage.bulk_changes import ACTIONS, MOST
-from storage.formatting import iops
+from storage.formatting import iops, share, size
 from storage.metrics import samples
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
@@ -91,6 +94,16 @@ LISTING: Final = ListDefinition(
         ("state", lambda row: ", ".join(chip.text for chip in row.chips)),
     ),
 )
+SHOWN: Final = (
+    *("key", "label", "guest", "external_id", "size_bytes", "managed", "cache_plan"),
+    *("adopted_at", "retired_at", "destroyed_at", "customer__key", "customer__name"),
+)
+SHOWN_PLACE: Final = (
+    *("volume", "lv_uuid", "missing_since"),
+    *("cache_technology", "cache_mode", "cache_bytes", "cache_trouble"),
+    *("host__key", "host__name", "host__slow_read_ms", "host__tags"),
+)
+"""What a row says of a volume, and of where it lies."""
 COURSE_STEP: Final = timedelta(minutes=5)
 COURSE_STEPS: Final = 36
 """Three hours."""
@@ -108,13 +121,17 @@ def volumes(request: HttpRequest) -> HttpResponse:
         return csv_of(
             request, LISTING, matching, lambda some: volume_rows(some, now, with_course=False)
         )
-    page = list_page(request, LISTING, matching)
-    rows = volume_rows(page.page.object_list, now)
+    # Every volume is put in order, and a page's alone are read: what a row has besides its order
+    # costs more than the order.
+    page = list_page(request, LISTING, matching.values_list("pk", flat=True))
+    rows = volume_rows(_in_order_of(page.page.object_list), now)
+    can_choose = may(request.user, Right.OPERATE)
     context = {
         "filters": filters,
         "list": page,
         "page": page.page,
         "rows": rows,
+        "lines": [row_html(row, can_choose=can_choose) for row in rows],
         "actions": ACTIONS,
         "most": MOST,
         "is_empty": not rows
@@ -124,9 +141,17 @@ def volumes(request: HttpRequest) -> HttpResponse:
     return render(request, "staff/volumes/volumes.html", context)
 
 
+def _in_order_of(keys: Iterable[int]) -> list[Volume]:
+    """The volumes of these primary keys, in their order."""
+    keys = list(keys)
+    by_key = Volume.objects.select_related("customer").only(*SHOWN).in_bulk(keys)
+    return [by_key[key] for key in keys if key in by_key]
+
+
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One row; `chips` say what is unusual about the volume, none for a healthy one in use."""
+    """One row; `chips` say what is unusual about the volume, none for a healthy one in use. What
+    its template would ask one by one is made here, because a page has hundreds of rows."""
 
     volume: Volume
     placement: Placement | None
@@ -164,6 +189,55 @@ class Listed:
         """None without a cache, or where the host did not say."""
         return self.latest.dirty_bytes if self.latest is not None else None
 
+    @property
+    def marks(self) -> str:
+        """The classes of the row: which of its figures are old or slow, and which cells a small
+        screen leaves out."""
+        is_cached = self.placement is not None and self.placement.cache_technology
+        age = "row-old" if self.is_stale else "row-slow" if self.is_slow else ""
+        return " ".join(filter(None, (age, "" if is_cached else "is-uncached")))
+
+    @property
+    def cache(self) -> str:
+        """What it is and how large; "" without one."""
+        place = self.placement
+        if place is None or not place.cache_technology:
+            return ""
+        return f"{place.cache_technology} {size(place.cache_bytes)}"
+
+    @property
+    def cache_share(self) -> str:
+        """Of the volume."""
+        cache_bytes = self.placement.cache_bytes if self.placement is not None else None
+        if cache_bytes is not None and cache_bytes > self.volume.size_bytes:
+            return "whole"
+        return share(cache_bytes, self.volume.size_bytes)
+
+    @property
+    def iops_words(self) -> str:
+        """Reads and writes apart."""
+        latest = self.latest
+        reads, writes = (latest.read_iops, latest.write_iops) if latest else (None, None)
+        return f"{iops(reads)} read, {iops(writes)} write"
+
+    @property
+    def url(self) -> str:
+        return _page_of("volume", self.volume.key)
+
+    @property
+    def host_url(self) -> str:
+        return _page_of("host", self.host.key) if self.host is not None else ""
+
+    @property
+    def customer_url(self) -> str:
+        customer = self.volume.customer
+        return _page_of("customer", customer.key) if customer is not None else ""
+
+
+@lru_cache(4096)
+def _page_of(name: str, key: str) -> str:
+    return reverse(name, args=[key])
+
 
 def volume_rows(
     volumes: Iterable[Volume], now: datetime, *, with_course: bool = True
@@ -174,7 +248,7 @@ def volume_rows(
         placement.volume_id: placement
         for placement in Placement.objects.filter(volume__in=volumes, until=None)
         .select_related("host")
-        .defer("host__facts", "host__hello", "host__problems")
+        .only(*SHOWN_PLACE)
     }
     figures = samples.latest_of(volumes)
     drawn = [volume.pk for volume in volumes] if with_course else []

@@ -47,13 +47,13 @@ def new_trace(request: HttpRequest, key: str) -> HttpResponse:
     row, form = row_of(request, key), TraceForm(request.POST)
     if not form.is_valid():
         messages.error(request, f"A trace takes 1 to {MOST_MINUTES} minutes.")
-        return redirect("volume", key)
+        return redirect("volume-curve", key)
     try:
         ask_for_trace(row, form.cleaned_data["minutes"], requester_of(request))
     except Refused as refused:
         return show_refusal(request, refused, row.volume)
     messages.success(request, f"{row.volume.label}: The trace was requested.")
-    return redirect("volume", key)
+    return redirect("volume-curve", key)
 
 
 @staff_view(Right.OPERATE)
@@ -67,7 +67,7 @@ def end_trace(request: HttpRequest, key: str, trace: str) -> HttpResponse:
     except Refused as refused:
         return show_refusal(request, refused, row.volume)
     messages.success(request, f"{row.volume.label}: The trace is cancelled.")
-    return redirect("volume", key)
+    return redirect("volume-curve", key)
 
 
 def trace_context(row: VolumeSnapshot) -> dict[str, object]:

@@ -10,9 +10,6 @@ export const isHeat = (panel) => panel.is_heat;
 // The histogram of each bucket, none where the panel has none of this time.
 const countsOf = (panel, { heat }) => heat?.counts[panel.name] ?? [];
 
-export const isMapped = (panel, series) =>
-  countsOf(panel, series).some((row) => row?.some((count) => count > 0));
-
 // Where a latency lies: class n from n to n + 1, within it on a scale of ratios. The first class
 // begins at 0, the last one has no end.
 export const heightOf = (ms, bounds) => {

@@ -44,9 +44,6 @@ const bandOf = (series, name) => {
 
 const isKnown = (values) => values.some((value) => value !== null);
 
-// Whether anything but zeros is there to draw.
-export const hasFigures = (line) => [...line.values, ...line.beside].some((value) => value > 0);
-
 // The lines of a panel of which anything is known, each with the unit of its axis.
 export const linesOf = (panel, series) => {
   const units = unitsFor(panel, series);

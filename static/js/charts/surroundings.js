@@ -1,8 +1,6 @@
 // What stands around the charts: their summary, the figures nearest to an empty time, the time zone,
 // and which of the charts there are.
 import { dated, inUtc, phrase, rowTime, typed, zone } from "./format.js";
-import { isHeat, isMapped } from "./heat.js";
-import { hasFigures, linesOf } from "./series.js";
 import { renewWho } from "./who.js";
 
 // Where this time has no figures: a link to those nearest to it.
@@ -29,7 +27,7 @@ export const showSummary = ({ section, part }, answer) => {
   part("summary").hidden = empty;
   part("panels").hidden = empty;
   if (answer.over && part("over-summary")) part("over-summary").textContent = answer.over.summary;
-  part("no-cache").hidden = empty || answer.has_cache;
+  if (part("no-cache")) part("no-cache").hidden = empty || answer.has_cache;
 };
 
 export const showZone = ({ section, part, view }) => {
@@ -50,22 +48,20 @@ export const showZone = ({ section, part, view }) => {
   from.removeAttribute("max");
 };
 
-export const showFigures = ({ figures, view }, answer) => {
-  for (const { element } of figures) {
-    element.hidden = "ofCache" in element.dataset && !answer.has_cache;
-  }
-  // Of a volume at rest the first chart says so, and no other one draws its zeros.
-  const isAtRest = !linesOf(figures[0].panel, view.series).some(hasFigures);
+// Charts without anything to draw are away, and a line says which these are and why.
+export const showFigures = ({ figures, part }, { lacking, has_cache }) => {
+  const titlesByReason = new Map();
   for (const figure of figures) {
     const { element, panel } = figure;
-    const isKnown = isHeat(panel)
-      ? isMapped(panel, view.series)
-      : linesOf(panel, view.series).some(
-          (line) => !isAtRest || figure === figures[0] || hasFigures(line),
-        );
+    const reason = lacking[panel.name];
     // What was not asked for, or is not kept that long, leaves the title and its note.
-    figure.isBare = panel.is_apart && !isKnown;
+    figure.isBare = reason !== undefined && panel.is_apart;
     element.toggleAttribute("data-bare", figure.isBare);
-    element.hidden ||= !isKnown && !panel.is_apart;
+    element.hidden = reason !== undefined && !(panel.is_apart && has_cache);
+    if (element.hidden) titlesByReason.set(reason, [...(titlesByReason.get(reason) ?? []), panel.title]);
   }
+  if (!part("lacking")) return;
+  part("lacking").textContent = [...titlesByReason]
+    .map(([reason, titles]) => phrase("lacking", { reason, titles: titles.join(", ") }))
+    .join(" ");
 };

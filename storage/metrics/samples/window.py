@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from storage.metrics.rates import FiguresWindow, Sums, figures
-from storage.metrics.samples.aggregate import FIGURES, aggregate
+from storage.metrics.samples.aggregate import FIGURES, aggregate, columns_of, intervals
 from storage.metrics.samples.chunk_store import VOLUMES, chunk_start
 from storage.models import Resolution, SubjectKind, Volume
 
@@ -73,7 +73,12 @@ def iops_courses(
     until = datetime.fromtimestamp(ceil(end.timestamp() / seconds) * seconds, UTC)
     iops_by_volume: dict[int, list[float | None]] = {each: [None] * count for each in volume_ids}
     start = until - count * step
-    for each in aggregate(volume_ids, start, until, kind=VOLUMES.only(), step=seconds):
-        ios = each.counts["reads"] + each.counts["writes"]
-        iops_by_volume[each.subject_id][each.n] = ios * 1000 / each.counts["dt_ms"]
+    table = intervals(volume_ids, start, until, kind=VOLUMES.only(), step=seconds)
+    if len(table):
+        of = columns_of(table, start, seconds)
+        iops = 1000 * (of.counts["reads"] + of.counts["writes"]) / of.counts["dt_ms"]
+        for volume_id, n, each in zip(
+            of.subjects.tolist(), of.numbers.tolist(), iops.tolist(), strict=True
+        ):
+            iops_by_volume[volume_id][n] = each
     return {volume_id: tuple(each) for volume_id, each in iops_by_volume.items()}

@@ -140,9 +140,7 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
         "IOPS and latency",
         "Latency of reads and writes",
         "Hit rate",
-        "Throughput",
         "Cache contents",
-        "Promotions and SSD writes",
         "Bypass and metadata",
     ]
     assert all(panel["painted"] for panel in seen)
@@ -150,13 +148,12 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     page.get_by_text("Jobs, restarts and alerts in this time").click()
     assert "Add cache, " in page.locator("[data-charts-marks] li").inner_text()
     assert len({tuple(panel["limits"]) for panel in seen}) == 1
-    operations, latencies, hits, throughput, contents, *_others = seen
+    operations, latencies, hits, contents, *_others = seen
     assert operations["lines"] == ["Reads", "Writes", "Read latency", "Write latency"]
     assert operations["known"] == 150
     assert operations["nulls"] == 360 - operations["known"]
     assert hits["lines"] == ["Read hit rate", "Read accesses", "Write accesses"]
     assert hits["top"] == 100
-    assert throughput["axes"][0] == "MiB/s"
     assert contents["axes"][0] == "GiB"
     assert hits["labels"][0] == ["0", "50", "100"]
     assert latencies["lines"] == ["p50", "p95", "p99"]
@@ -209,11 +206,8 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     assert page.locator("#charts [aria-current=true]").inner_text() == "6 h"
     seen = page.evaluate(SEEN)
-    assert [panel["title"] for panel in seen] == [
-        "IOPS and latency",
-        "Latency of reads and writes",
-        "Throughput",
-    ]
+    titles = [panel["title"] for panel in seen]
+    assert titles == ["IOPS and latency", "Latency of reads and writes"]
     low, high = seen[0]["limits"]
     assert high - low == 6 * 3_600_000
     assert complaints == []
@@ -290,6 +284,9 @@ def test_a_volume_at_rest_draws_one_chart_and_no_zeros(browser: Browser, served:
     context = browser.new_context()
     page, complaints = opened(context, served, there, "15m")
     assert [panel["title"] for panel in page.evaluate(SEEN)] == ["IOPS and latency"]
+    lacking = page.locator("[data-charts-lacking]")
+    expect(lacking).to_contain_text("Not shown, no reads or writes in this time: Latency of reads")
+    expect(lacking).to_contain_text("Not shown, no cache in this time: Hit rate, Cache contents")
     assert complaints == []
     context.close()
 
@@ -349,17 +346,17 @@ def test_a_chart_that_was_folded_away_stays_so(browser: Browser, served: str) ->
     there = sampled(cached=True)
     context = browser.new_context()
     page, complaints = opened(context, served, there, "1h")
-    throughput = page.locator("figure", has_text="Throughput")
-    throughput.get_by_role("button", name="Throughput").click()
-    expect(throughput.locator("canvas")).to_be_hidden()
+    contents = page.locator("figure", has_text="Cache contents")
+    contents.get_by_role("button", name="Cache contents").click()
+    expect(contents.locator("canvas")).to_be_hidden()
     page.reload()
     page.locator("[data-charts-panels][aria-busy=false]").wait_for()
-    expect(throughput.locator("canvas")).to_be_hidden()
+    expect(contents.locator("canvas")).to_be_hidden()
     expect(page.locator("figure canvas").first).to_be_visible()
-    fold = throughput.get_by_role("button", name="Throughput")
+    fold = contents.get_by_role("button", name="Cache contents")
     expect(fold).to_have_attribute("aria-expanded", "false")
     fold.press("Enter")
-    expect(throughput.locator("canvas")).to_be_visible()
+    expect(contents.locator("canvas")).to_be_visible()
     assert all(panel and panel["painted"] for panel in page.evaluate(SEEN))
     assert complaints == []
     context.close()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connections
+from django.test import Client
 from playwright.sync_api import Browser, expect
+from pytest_django.live_server_helper import LiveServer
 
 from jobs.models import BulkChange, Job, State
 from jobs.queue import bulk
-from storage.models import Volume
-from tests import make
-from tests.panel.browser.chromium import blank, sign_in, signed_in
+from storage.models import Customer, Host, Volume
+from tests import fleet, make
+from tests.panel.browser.chromium import blank, opened, sign_in, signed_in
 from tests.panel.browser.chromium import browser as browser
 from tests.panel.browser.chromium import served as served
 from tests.scene import end, scene
@@ -105,3 +108,56 @@ def test_a_column_that_is_not_wanted_stays_away(browser: Browser, served: str) -
     expect(page.locator("td[data-label=Customer]")).to_be_hidden()
     assert complaints == []
     context.close()
+
+
+BROKEN = """() => {
+  const broken = [];
+  const body = document.querySelector("main table tbody");
+  const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { data } = walker.currentNode;
+    for (const found of data.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+      if (found[0].length > 20) continue;
+      const range = document.createRange();
+      range.setStart(walker.currentNode, found.index);
+      range.setEnd(walker.currentNode, found.index + found[0].length);
+      const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+      if (tops.size > 1) broken.push(found[0]);
+    }
+  }
+  return broken;
+}"""
+"""Words of usual length that are on two lines."""
+SCROLLED = """[...document.querySelectorAll("main .table-responsive")]
+  .filter((each) => each.scrollWidth > each.clientWidth)
+  .map((each) => `${each.scrollWidth} > ${each.clientWidth}`)"""
+"""Tables that are wider than their place."""
+
+
+def test_many_rows_are_dense_no_word_is_broken_and_long_names_do_no_harm(
+    browser: Browser, live_server: LiveServer
+) -> None:
+    made = fleet.build(41, 200, hours=0.1)
+    client = Client()
+    client.force_login(made.admin)
+    context = browser.new_context(base_url=live_server.url, viewport={"width": 1440, "height": 900})
+    page, complaints = opened(context, live_server.url, client)
+    heights = {}
+    for path in ("/hosts/", "/volumes/"):
+        page.goto(path)
+        heights[path] = page.evaluate("document.documentElement.scrollHeight")
+        assert page.evaluate(BROKEN) == [], path
+        assert page.evaluate(SCROLLED) == [], path
+    assert max(heights.values()) <= 2000, heights
+    name = "n" * 64
+    Host.objects.filter(pk=made.hosts[0].pk).update(name=name, site=name)
+    volume = made.volumes[0]
+    Volume.objects.filter(pk=volume.pk).update(label=name, guest=name)
+    Customer.objects.filter(volumes=volume.pk).update(name=name)
+    for path in ("/hosts/", "/volumes/", "/", f"/volumes/{volume.key}/"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1440, path
+        assert page.evaluate(SCROLLED) == [], path
+    assert complaints == []
+    context.close()
+    connections.close_all()

@@ -26,7 +26,7 @@ def test_a_trace_is_asked_for_cancelled_and_its_outcome_fits(browser: Browser, s
     slow_reads(there, 20, now - timedelta(minutes=25))
     context = browser.new_context()
     page, complaints = signed_in(context, served)
-    url = f"{served}{reverse('volume', args=[there.volume.key])}"
+    url = f"{served}{reverse('volume-curve', args=[there.volume.key])}"
     page.goto(url)
     page.get_by_label("Minutes").fill("20")
     page.get_by_role("button", name="Trace", exact=True).click()

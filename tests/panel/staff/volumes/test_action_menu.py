@@ -104,7 +104,9 @@ def test_a_volume_gets_another_name(staff: Client) -> None:
     there = scene(label="web1")
     send(staff, "volume-record", there.volume.key, label="web one")
     assert Volume.objects.get().label == "web one"
-    assert "label: web1 → web one" in page(staff, "volume", there.volume.key).replace("\n", "")
+    assert "label: web1 → web one" in page(staff, "volume-details", there.volume.key).replace(
+        "\n", ""
+    )
     assert send(staff, "volume-record", there.volume.key, label=" ").status_code == 422
     assert Volume.objects.get().label == "web one"
 
@@ -116,7 +118,8 @@ def test_a_volume_gets_a_note_of_several_lines(staff: Client) -> None:
     assert Volume.objects.get().note == "Ask Ann first.\n<b>Then</b> call."
     text = page(staff, "volume", there.volume.key)
     assert "Ask Ann first.<br>&lt;b&gt;Then&lt;/b&gt; call." in text
-    assert "note: - → Ask Ann first." in text.replace("\n", "")
+    history = page(staff, "volume-details", there.volume.key)
+    assert "note: - → Ask Ann first." in history.replace("\n", "")
     assert "Ask Ann first." in page(staff, "volume-record", there.volume.key)
     shown = {"initial-label": "web1", "initial-note": note}
     send(staff, "volume-record", there.volume.key, label="web1", note="", **shown)

@@ -159,6 +159,9 @@ def test_a_choice_is_kept_in_the_url_of_the_page(staff: Client) -> None:
     assert response["HX-Replace-Url"] == expected
     none = staff.get(url, {"compare": "", "chosen": "1"}, headers=headers)
     assert none["HX-Replace-Url"] == f"{page}?range=6h"
+    of_tab = {"HX-Request": "true", "HX-Current-URL": f"http://x{url}"}
+    kept = staff.get(url, asked, headers=of_tab)["HX-Replace-Url"]
+    assert kept == f"{url}?compare={done.key}&length=5m&after=latest"
 
 
 @pytest.mark.django_db

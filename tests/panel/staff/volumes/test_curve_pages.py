@@ -38,9 +38,10 @@ def here() -> Scene:
     return counting_scene()
 
 
-def part(client: Client, there: Scene, query: str = "") -> str:
+def part(client: Client, there: Scene, query: str = "", *, brief: bool = False) -> str:
+    """The tab; `brief` is what the summary loads."""
     url = reverse("volume-curve", args=[there.volume.key]) + query
-    response = client.get(url, headers={"HX-Request": "true"})
+    response = client.get(url, headers={"HX-Request": "true"} if brief else {})
     assert response.status_code == 200
     return on_one_line(response.content.decode())
 
@@ -62,6 +63,10 @@ def test_a_curve_is_drawn_said_and_listed(staff: Client, here: Scene) -> None:
     assert '<polygon class="size-chart-band"' in text
     assert 'Counted for <span class="num">12 h</span>' in text
     assert text.count('<th scope="row"') > 3
+    brief = part(staff, here, brief=True)
+    assert "of SSD is enough</strong> and saves" in brief and "size-chart-band" in brief
+    assert "<html" not in brief and '<th scope="row"' not in brief
+    assert reverse("volume-curve", args=[here.volume.key]) in brief
 
 
 def test_plans_lie_on_the_curve_with_their_price_and_what_they_save(

@@ -41,8 +41,8 @@ def test_an_hour_begins_with_one_button_ends_with_another_and_is_on_record(staff
     assert "Watched closely until" in text and "End close watch" in text
     assert send(staff, "volume-watch", there.volume.key, end="1").status_code == 302
     assert until() is None
-    text = page(staff, "volume", there.volume.key)
-    assert "Watch closely for an hour" in text and "watched until" in text
+    assert "Watch closely for an hour" in page(staff, "volume", there.volume.key)
+    assert "watched until" in page(staff, "volume-details", there.volume.key)
 
 
 def test_where_all_are_sampled_as_often_no_watch_is_offered(

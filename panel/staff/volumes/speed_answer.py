@@ -1,0 +1,22 @@
+"""Whether a volume is fast now, in a word and a figure. Pure."""
+
+from __future__ import annotations
+
+from panel.templatetags.chips import Chip
+from storage.formatting import ms
+from storage.metrics.rates.figures import MIN_ACCESSES
+from storage.volumes.snapshot import VolumeSnapshot
+
+
+def speed_answer(row: VolumeSnapshot) -> Chip:
+    """What is not known is neither fast nor slow."""
+    latest = row.latest
+    if latest is None or row.is_stale:
+        return Chip("quiet", "wait", "not known: no new figures")
+    reads = (latest.read_iops or 0) * latest.seconds
+    if latest.read_ms is None or reads < MIN_ACCESSES:
+        return Chip("quiet", "info", "too few reads to tell")
+    took = f"a read takes {ms(latest.read_ms)}"
+    if latest.read_ms >= row.slow_limit.ms:
+        return Chip("warning", "warning", f"no, {took}")
+    return Chip("ok", "ok", f"yes, {took}")

@@ -1,0 +1,35 @@
+"""Whether a volume is fast, in a word."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from panel.staff.volumes.speed_answer import speed_answer
+
+
+def asked(read_ms: float | None, *, reads: float = 50.0, is_stale: bool = False) -> tuple[str, str]:
+    latest = SimpleNamespace(read_ms=read_ms, read_iops=reads, seconds=60.0)
+    row: Any = SimpleNamespace(latest=latest, is_stale=is_stale, slow_limit=SimpleNamespace(ms=20))
+    said = speed_answer(row)
+    return said.tone, said.text
+
+
+@pytest.mark.parametrize(
+    ("read_ms", "said"),
+    [
+        (2.4, ("ok", "yes, a read takes 2.40 ms")),
+        (20.0, ("warning", "no, a read takes 20.0 ms")),
+    ],
+)
+def test_the_limit_of_the_volume_decides(read_ms: float, said: tuple[str, str]) -> None:
+    assert asked(read_ms) == said
+
+
+def test_what_is_not_known_is_neither_fast_nor_slow() -> None:
+    assert asked(2.4, is_stale=True) == ("quiet", "not known: no new figures")
+    assert asked(None) == asked(30.0, reads=0.01) == ("quiet", "too few reads to tell")
+    row: Any = SimpleNamespace(latest=None, is_stale=True)
+    assert speed_answer(row).tone == "quiet"
