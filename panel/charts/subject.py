@@ -30,6 +30,7 @@ from storage.analysis.disk_users import DiskMap, disk_map
 from storage.metrics.load_series import (
     BUCKET_SECONDS,
     LOAD_UNITS,
+    fine_fleet_series,
     fine_host_series,
     fine_time,
     fleet_series,
@@ -259,6 +260,12 @@ def _fleet_added(span: Span, measured: Series) -> Series:
 def of_fleet() -> ChartSubject:
     """All hosts together. For staff."""
     first, *others = definitions.load_panels(space_title="SSD space (reachable hosts)")
+
+    def measured(span: Span) -> Series:
+        if span.step < BUCKET_SECONDS:
+            return fine_fleet_series(span.start, span.end, span.step)
+        return fleet_series(span.start, span.end, span.points)
+
     return ChartSubject(
         name="fleet",
         names=(*LOAD_UNITS, *FLEET_UNITS),
@@ -269,7 +276,8 @@ def of_fleet() -> ChartSubject:
         marks_url=reverse("fleet-marks"),
         of_many=True,
         least_seconds=BUCKET_SECONDS,
+        fine=fine_time(),
         known_since=known_since,
-        measure=lambda span: fleet_series(span.start, span.end, span.points),
+        measure=measured,
         nearest=partial(nearest, 0, kind=FLEET),
     )

@@ -63,8 +63,10 @@ class LaneEvent:
 
     @property
     def clock(self) -> str:
-        """When it began, on the clock of the zone that is shown."""
-        return f"{timezone.localtime(self.at):%H:%M}"
+        """When it began, on the clock of the zone that is shown; with the day where it was another
+        one."""
+        at = timezone.localtime(self.at)
+        return f"{at:%H:%M}" if at.date() == timezone.localdate() else f"{at:%-d %b %H:%M}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,19 +23,22 @@ COVERED: Final = 0.5
 MEASURED: Final = (HostState.ACTIVE, HostState.QUARANTINED)
 """A host in another state was never measured, or is gone."""
 QUIET: Final = "quiet"
+LIMIT: Final = 3
+"""The place of the bound where a figure becomes a problem."""
 EDGE: Final = 0.03
 HOUR: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class HeatScale:
-    """What colours say. `bounds` are the upper ends of all classes but the last; the one at place
-    `limit` is where it becomes a problem. `value` is None where there was nothing to measure,
-    which `quiet` says in words."""
+    """What colours say. `bounds` are the upper ends of all classes but the last; what exceeds the
+    one at `LIMIT` is a problem. `end` writes a bound, `say` a figure. `value` is None where there
+    was nothing to measure, which `quiet` says in words."""
 
     key: str
     title: str
     bounds: tuple[float, ...]
+    end: Callable[[float], str]
     say: Callable[[float], str]
     value: Callable[[HostStretch], float | None]
     quiet: str = ""
@@ -50,8 +53,9 @@ class HeatScale:
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:
         """Each class with its words."""
-        classes = [(str(n), f"≤ {self.say(bound)}") for n, bound in enumerate(self.bounds)]
-        classes.append((str(len(self.bounds)), f"> {self.say(self.bounds[-1])}"))
+        ends = [self.end(bound) for bound in self.bounds]
+        classes = [(str(n), f"≤ {end}") for n, end in enumerate(ends)]
+        classes.append((str(len(ends)), f"> {ends[-1]}"))
         return ((QUIET, self.quiet), *classes) if self.quiet else tuple(classes)
 
 
@@ -59,6 +63,7 @@ LATENCY: Final = HeatScale(
     "latency",
     "Read latency",
     (1, 5, 10, SLOW_READ_MS, 50),
+    "{:g} ms".format,
     ms,
     lambda stretch: stretch.read_latency_ms,
     "< 1 read/s",
@@ -67,6 +72,7 @@ BUSY: Final = HeatScale(
     "busy",
     "Busiest volume",
     (0.25, 0.5, 0.75, BUSY_PERCENT / 100, 0.98),
+    percent,
     percent,
     lambda stretch: stretch.busy,
 )
@@ -221,7 +227,7 @@ def _row(host: Host, row: Mapping[int, HostStretch], scale: HeatScale, time: Hea
         host.name,
         painted(classes),
         scale.say(now) if now is not None else "-",
-        now is not None and now > scale.bounds[3],
+        now is not None and now > scale.bounds[LIMIT],
         ", ".join(words),
     )
 

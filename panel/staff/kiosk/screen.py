@@ -131,7 +131,9 @@ def _slowest(
         place = f"{volume} on {place}"
     count = f"{sum(slow)}{'+' if TOP_VOLUMES in slow else ''}"
     volumes = "volume" if count == "1" else "volumes"
-    waiting = f"{count} {volumes} over {SLOW_READ_MS} ms" if sum(slow) else "no volume is slow"
+    waiting = f"{count if sum(slow) else 'no'} {volumes} over {SLOW_READ_MS} ms"
+    if len(fresh) < len(hosts):
+        waiting += f" on {len(fresh)} of {counted(len(hosts), 'host')}"
     return ScreenFigure(title, ms(worst), f"{place}; {waiting}", "warning" if sum(slow) else "")
 
 
