@@ -14,7 +14,6 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from jobs.models import Alert, Job, State
 from panel.deliveries.alerts.alert_texts import name_of
@@ -26,6 +25,7 @@ MOST_EVENTS: Final = 60
 """Of each kind, the newest."""
 LISTED: Final = 5
 MAINTENANCE: Final = (EventKind.HOST_MAINTENANCE_BEGAN, EventKind.HOST_MAINTENANCE_ENDED)
+MAINTAINED: Final = ("maintenance_since", "maintenance_until")
 LONGEST: Final = timedelta(days=7)
 """A maintenance that began longer ago than this before the time is not looked for."""
 LEAST_SHARE: Final = 0.004
@@ -60,6 +60,13 @@ class LaneEvent:
     until: datetime | None
     words: str
     url: str
+
+    @property
+    def state(self) -> str:
+        """What it is now, where its words do not say so."""
+        if self.until is not None or self.kind is LaneKind.JOB:
+            return ""
+        return "open" if self.kind is LaneKind.ALERT else "now"
 
     @property
     def clock(self) -> str:
@@ -118,7 +125,8 @@ def event_lane(
     names_volumes: bool = True,
 ) -> EventLane:
     """What there was of the hosts from `start` to `end`, and `with_general` alerts that concern all
-    hosts. Without `names_volumes` it names hosts alone. Four queries."""
+    hosts. `hosts` come with `MAINTAINED`. Without `names_volumes` it names hosts alone. Four
+    queries."""
     of = Q(host__in=[host.pk for host in hosts])
     of_alerts = of | Q(host=None) if with_general else of
     events = [
@@ -173,26 +181,24 @@ def _restarts(start: datetime, end: datetime, of: Q) -> Iterator[LaneEvent]:
 
 
 def _maintenances(start: datetime, end: datetime, hosts: Sequence[Host]) -> Iterator[LaneEvent]:
-    """A repeated beginning only changes until when; a person may end it before that."""
+    """Those that lasted, from the events of their ends, and those that last, from their hosts. Of
+    one that was repeated, the first beginning counts."""
     by_key = {host.key: host for host in hosts}
     happened = Event.objects.filter(
         host_key__in=list(by_key), kind__in=MAINTENANCE, at__gt=start - LONGEST, at__lte=end
-    ).order_by("at", "pk")
-    lasting: dict[str, tuple[datetime, datetime | None]] = {}
-    spans: list[tuple[str, datetime, datetime | None]] = []
-    for event in happened:
-        began, until = lasting.pop(event.host_key, (event.at, None))
-        if until is not None and until <= event.at:
-            spans.append((event.host_key, began, until))
-            began = event.at
+    )
+    began: dict[str, datetime] = {}
+    spans: list[tuple[Host, datetime, datetime | None]] = []
+    for event in happened.order_by("at", "pk"):
         if event.kind == EventKind.HOST_MAINTENANCE_BEGAN:
-            until = parse_datetime(event.internal.get("until") or "")
-            lasting[event.host_key] = (began, until)
-        elif began < event.at:
-            spans.append((event.host_key, began, event.at))
-    spans += [(key, began, until) for key, (began, until) in lasting.items()]
-    for key, began, until in spans:
-        over = until if until is not None and until <= end else None
-        if over is None or over > start:
-            url = reverse("host", args=[key])
-            yield LaneEvent(LaneKind.MAINTENANCE, began, over, f"{by_key[key]}: maintenance", url)
+            began.setdefault(event.host_key, event.at)
+        elif event.at > start and (since := began.pop(event.host_key, None)):
+            spans.append((by_key[event.host_key], since, event.at))
+    spans += [
+        (host, host.maintenance_since, None)
+        for host in hosts
+        if host.maintenance_since is not None and host.is_in_maintenance(end)
+    ]
+    for host, since, until in spans:
+        url = reverse("host", args=[host.key])
+        yield LaneEvent(LaneKind.MAINTENANCE, since, until, f"{host}: maintenance", url)

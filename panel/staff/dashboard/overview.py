@@ -30,7 +30,7 @@ from panel.staff.dashboard.attention import (
     items,
     of_all_hosts,
 )
-from panel.staff.dashboard.event_lane import event_lane
+from panel.staff.dashboard.event_lane import MAINTAINED, event_lane
 from panel.staff.dashboard.fleet_summary import (
     FleetLatency,
     FleetState,
@@ -370,7 +370,7 @@ def fleet_fragment(request: HttpRequest) -> HttpResponse:
 def _heat(request: HttpRequest, at: datetime) -> dict[str, object]:
     """The last day of the hosts, coloured by what `heat` names, and what happened then."""
     measured = Host.objects.visible_to(request.user).filter(state__in=MEASURED)
-    hosts = list(measured.only("key", "name", "name_order"))
+    hosts = list(measured.only("key", "name", "name_order", *MAINTAINED))
     scale = SCALES.get(request.GET.get("heat", ""), LATENCY)
     if not hosts:
         return {"heat": None}
