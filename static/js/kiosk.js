@@ -25,15 +25,20 @@ const show = (html) => {
   if (!filesOf(fresh.content)) return lose(`No connection since ${clock()}`); // an answer of something else
   if (filesOf(fresh.content) !== files) return location.reload(); // the panel is another version
   place.replaceChildren(fresh.content);
-  place.toggleAttribute("data-stale", false);
+  for (const name of ["data-stale", "data-ended"]) place.toggleAttribute(name, false);
   banner.hidden = true;
   seenAt = Date.now();
+};
+
+const end = () => {
+  lose("This link has ended. Ask an admin for a new one.");
+  place.toggleAttribute("data-ended", true);
 };
 
 const renew = async () => {
   try {
     const answer = await fetch(place.dataset.kiosk, { signal: AbortSignal.timeout(PATIENCE) });
-    if (answer.status === GONE) lose("This link has ended. Ask an admin for a new one.");
+    if (answer.status === GONE) end();
     else if (answer.ok) show(await answer.text());
     else lose(`No connection since ${clock()}`);
   } catch {

@@ -65,7 +65,7 @@ def test_its_last_use_is_written_once_a_minute() -> None:
 
 def test_links_are_for_admins_and_for_nobody_whose_rows_are_walled() -> None:
     make_link("Office", make.staff_user())
-    for role, seen in (("admin", 1), ("operator", 0), ("viewer", 0)):
+    for role, seen in (("admin", 1), ("operator", 0), ("read_only", 0)):
         assert KioskLink.objects.visible_to(make.staff_user(staff_role=role)).count() == seen
     with row_security.inside(row_security.NOBODY):
         assert not KioskLink.objects.exists()
