@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from storage.access import Right, staff_view
 from storage.database_clock import database_now
 from storage.models import Host
 from storage.name_validators import demand_name
+from storage.templatetags.units import stamp
 
 
 class KioskLinkForm(forms.Form):
@@ -88,9 +90,12 @@ def _shown(
         "form": form,
         "made": made,
         "address": address,
-        "links": [
-            (link, scope_words(link), link.expires_at is not None and link.expires_at <= now)
-            for link in links
-        ],
+        "links": [(link, scope_words(link), _end_words(link, now)) for link in links],
     }
     return render(request, "staff/kiosk/links.html", context, status=status)
+
+
+def _end_words(link: KioskLink, now: datetime) -> str:
+    if link.expires_at is None:
+        return "when revoked"
+    return f"{'ended ' if link.expires_at <= now else ''}{stamp(link.expires_at)}"
