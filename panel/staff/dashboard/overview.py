@@ -355,12 +355,12 @@ def _charts(request: HttpRequest) -> dict[str, Any]:
 def fleet_fragment(request: HttpRequest) -> HttpResponse:
     """The parts of the first page that renew themselves: what needs attention, with `?part=heat`
     the map of hosts by time, and with `?part=tables` the tables below the charts."""
-    at = timezone.now()
-    counted = tallies(at)
-    if request.GET.get("part") == "tables":
-        return render(request, "staff/dashboard/_tables.html", _tables(request, at, counted))
-    if request.GET.get("part") == "heat":
+    at, part = timezone.now(), request.GET.get("part")
+    if part == "heat":
         return render(request, "staff/dashboard/_heat_card.html", _heat(request, at))
+    counted = tallies(at)
+    if part == "tables":
+        return render(request, "staff/dashboard/_tables.html", _tables(request, at, counted))
     shown = overview(request.user, at, counted)
     return render(
         request, "staff/dashboard/_overview.html", {"overview": shown, "halt": shown.halt}
