@@ -7,7 +7,7 @@ or, where `plain`, for customers, in the language spoken now.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -17,6 +17,7 @@ from storage import formatting
 from storage.language import gettext
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.series import UNITS, Series, Values
+from storage.models.host import BUSY_PERCENT, SLOW_READ_MS
 
 
 class Scale(StrEnum):
@@ -47,13 +48,24 @@ NO_CACHE: Final = "no cache in this time"
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """From which figure on something is wrong, in milliseconds or as a ratio, and what the line
+    there says."""
+
+    figure: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """`title` names what is counted, "" where the unit says it. Axes of a panel stand above each
-    other, the first on top, each with a share of the height by its `weight`."""
+    other, the first on top, each with a share of the height by its `weight`. A line marks its
+    `limit`."""
 
     scale: Scale
     title: str
     weight: int = 2
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +305,35 @@ SPACE: Final = ChartPanel(
         ChartLine("ssd_free_bytes", "Free", "orange", 0, "dashed"),
     ),
 )
+
+
+def limited(
+    shown: Iterable[ChartPanel],
+    slow_read_ms: int = SLOW_READ_MS,
+    busy_percent: int = BUSY_PERCENT,
+) -> tuple[ChartPanel, ...]:
+    """The panels with lines where reads of a volume are slow, and where an HDD is too busy."""
+    limits = {
+        "operations": (
+            Scale.MS,
+            Limit(slow_read_ms, f"{gettext('slow reads')}: {slow_read_ms} ms"),
+        ),
+        LATENCIES.name: (Scale.MS, Limit(slow_read_ms, f"slow reads: {slow_read_ms} ms")),
+        **dict.fromkeys(
+            (SATURATION.name, "disks"),
+            (Scale.PERCENT, Limit(busy_percent / 100, f"busy HDD: {busy_percent} %")),
+        ),
+    }
+    return tuple(_limited(panel, *limits.get(panel.name, (None, None))) for panel in shown)
+
+
+def _limited(panel: ChartPanel, scale: Scale | None, limit: Limit | None) -> ChartPanel:
+    return replace(
+        panel,
+        axes=tuple(
+            replace(axis, limit=limit) if axis.scale is scale else axis for axis in panel.axes
+        ),
+    )
 
 
 def labelled(shown: tuple[ChartPanel, ...], labels: Mapping[str, str]) -> tuple[ChartPanel, ...]:

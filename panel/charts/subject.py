@@ -30,6 +30,7 @@ from storage.analysis.disk_users import DiskMap, disk_map
 from storage.metrics.load_series import (
     BUCKET_SECONDS,
     LOAD_UNITS,
+    fine_fleet_series,
     fine_host_series,
     fine_time,
     fleet_series,
@@ -49,10 +50,12 @@ from storage.metrics.series import (
     series,
     with_legs,
 )
-from storage.models import Host, Volume
+from storage.models import Host, Placement, Volume
+from storage.models.host import SLOW_READ_MS
 from storage.planner.technologies.lookup import of_layout
 from storage.stored_inventory import inventory_of
 from storage.volumes.ownership import theirs_since
+from storage.volumes.slow_limit import SlowLimits, slow_limit_ms
 
 FLEET_UNITS: Final = {
     "in_flight": "I/Os",
@@ -147,7 +150,7 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
         name=f"volume-{volume.key}",
         names=definitions.names(plain=True) if plain else (*UNITS, *INSIDE_UNITS, *LEG_UNITS),
         panels=(
-            *_own_panels(volume, plain=plain),
+            *definitions.limited(_own_panels(volume, plain=plain), _slow_read_ms(volume)),
             *(() if plain else (*legs, definitions.INSIDE, definitions.RARE)),
         ),
         series_url=reverse("volume-series", args=[volume.key]),
@@ -164,6 +167,13 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
         apart=partial(with_legs, volume) if not plain else lambda measured: measured,
         nearest=partial(nearest, volume.pk, since=since),
     )
+
+
+def _slow_read_ms(volume: Volume) -> int:
+    """From where on its reads are slow."""
+    there = Placement.objects.filter(volume=volume, until=None)
+    limit = slow_limit_ms("volume__cache_plan", "host")
+    return there.values_list(limit, flat=True).first() or SLOW_READ_MS
 
 
 def of_host(host: Host, disk: str = "") -> ChartSubject:
@@ -220,7 +230,11 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
     return ChartSubject(
         name=f"host-{host.name}",
         names=(*LOAD_UNITS, *units),
-        panels=(first, *of_disks, *others),
+        panels=definitions.limited(
+            (first, *of_disks, *others),
+            SlowLimits().of(None, host.slow_read_ms, host.tags).ms,
+            host.busy_percent,
+        ),
         series_url=reverse("host-series", args=[host.key]),
         csv_url=reverse("host-csv", args=[host.key]),
         marks_url=reverse("host-marks", args=[host.key]),
@@ -259,17 +273,24 @@ def _fleet_added(span: Span, measured: Series) -> Series:
 def of_fleet() -> ChartSubject:
     """All hosts together. For staff."""
     first, *others = definitions.load_panels(space_title="SSD space (reachable hosts)")
+
+    def measured(span: Span) -> Series:
+        if span.step < BUCKET_SECONDS:
+            return fine_fleet_series(span.start, span.end, span.step)
+        return fleet_series(span.start, span.end, span.points)
+
     return ChartSubject(
         name="fleet",
         names=(*LOAD_UNITS, *FLEET_UNITS),
-        panels=(first, definitions.WAITS, definitions.SATURATION, *others),
+        panels=definitions.limited((first, definitions.WAITS, definitions.SATURATION, *others)),
         added=_fleet_added,
         series_url=reverse("fleet-series"),
         csv_url=reverse("fleet-csv"),
         marks_url=reverse("fleet-marks"),
         of_many=True,
         least_seconds=BUCKET_SECONDS,
+        fine=fine_time(),
         known_since=known_since,
-        measure=lambda span: fleet_series(span.start, span.end, span.points),
+        measure=measured,
         nearest=partial(nearest, 0, kind=FLEET),
     )

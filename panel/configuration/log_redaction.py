@@ -5,7 +5,7 @@ import re
 
 # A refused request leaves its token usable, and Django logs the path of every refusal.
 TOKEN = re.compile(
-    r"(/(?:enrol|invitation|enter|notices/off|shared/benchmarks|account/confirm-email"
+    r"(/(?:enrol|invitation|enter|notices/off|shared/benchmarks|kiosk|account/confirm-email"
     r"|account/password/reset/key)/)[\w:=-]+"
 )
 

@@ -1,5 +1,5 @@
-"""Records of people, API tokens, answered requests, orders, proofs, billing, notices, and who is
-told of alerts."""
+"""Records of people, API tokens, links to screens, answered requests, orders, proofs, billing,
+notices, and who is told of alerts."""
 
 from panel.models.alert_route import AlertDelivery, AlertRoute, RouteKind
 from panel.models.api_token import ApiToken, IdempotentRequest, Scope
@@ -12,6 +12,7 @@ from panel.models.billing import (
     MessageType,
     UsageLine,
 )
+from panel.models.kiosk import KioskLink
 from panel.models.notice import Mute, Notice, NoticeKind
 from panel.models.order import Intent, Order, OrderState
 from panel.models.proof import Proof, ProofState
@@ -29,6 +30,7 @@ __all__ = [
     "IdempotentRequest",
     "Intent",
     "Invitation",
+    "KioskLink",
     "LineKind",
     "LoginLink",
     "Mandate",

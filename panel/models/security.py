@@ -35,6 +35,7 @@ class SecurityKind(models.TextChoices):
     EXPORTED = "exported", "data exported"
     ALERT_ROUTE = "alert_route", "who is told of alerts changed"
     WEBHOOK = "webhook", "webhook changed"
+    KIOSK_LINK = "kiosk_link", "kiosk link changed"
 
 
 class SecurityQuerySet(models.QuerySet["SecurityEntry"]):

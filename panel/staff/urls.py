@@ -37,6 +37,7 @@ from panel.staff.hosts import (
 from panel.staff.hosts import pages as host_pages
 from panel.staff.jobs import job_actions, job_list, log_pages
 from panel.staff.jobs import pages as job_pages
+from panel.staff.kiosk import link_pages, screen_pages
 from panel.staff.volumes import (
     bulk_pages,
     cache_pages,
@@ -88,6 +89,10 @@ urlpatterns = [
         alert_pages.unacknowledge_alert,
         name="alert-unacknowledge",
     ),
+    path("screens/", link_pages.kiosk_links, name="kiosk-links"),
+    path("screens/<str:key>/revoke", link_pages.revoke_kiosk_link, name="kiosk-link-revoke"),
+    path("kiosk/<str:token>/", screen_pages.kiosk, name="kiosk"),
+    path("kiosk/<str:token>/now", screen_pages.kiosk_now, name="kiosk-now"),
     path("webhooks/", webhook_pages.webhooks, name="webhooks"),
     path("webhooks/new", webhook_pages.new_webhook, name="webhook-new"),
     path(

@@ -1,4 +1,5 @@
-// Colour theme: "auto" follows the system, "light" and "dark" are a choice kept in this browser.
+// Colour theme: "auto" follows the system, "light" and "dark" are a choice kept in this browser. A page
+// with data-own-theme keeps its own one under that name, and is dark at first.
 // Likewise how dense tables are. The time zone of pages is a cookie, as the server writes times: that
 // of the browser, or UTC as the person chose in a chart. Loaded in <head> without defer, so that the page is never painted in the wrong colours.
 (() => {
@@ -17,10 +18,12 @@
   tellZone();
   document.addEventListener("zone", tellZone);
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const orders = { theme: ["auto", "light", "dark"], density: ["comfortable", "compact"] };
+  const own = root.dataset.ownTheme ?? "";
+  const themes = own ? ["dark", "light", "auto"] : ["auto", "light", "dark"];
+  const orders = { theme: themes, density: ["comfortable", "compact"] };
   const read = (name) => {
     try {
-      const kept = localStorage.getItem(name);
+      const kept = localStorage.getItem(own + name);
       return orders[name].includes(kept) ? kept : orders[name][0];
     } catch {
       return orders[name][0]; // storage is blocked
@@ -47,7 +50,7 @@
     const order = orders[name];
     choices[name] = order[(order.indexOf(choices[name]) + 1) % order.length];
     try {
-      localStorage.setItem(name, choices[name]);
+      localStorage.setItem(own + name, choices[name]);
     } catch {
       // storage is blocked: the choice lasts for this page
     }

@@ -1,6 +1,6 @@
 """The figures of a host or of the whole fleet over a time in buckets of one length, from the loads
-of five minutes (`storage.metrics.samples.load_rollup`); a short time of a host also in shorter
-buckets, from the samples of its volumes.
+of five minutes (`storage.metrics.samples.load_rollup`); a short time also in shorter buckets, from
+the samples of volumes.
 
 Under the names of `storage.metrics.series.UNITS`, with the space on SSD beside them. Rates are of
 all volumes together; a latency and a hit rate are of all I/O, whichever volume did it.
@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 from django.conf import settings
-from django.db.models import Min, Q
+from django.db.models import Min, Q, QuerySet
 
 from storage.metrics.buckets import BANDED, SIZES, Buckets
 from storage.metrics.rates.figure_columns import Line
@@ -30,6 +30,10 @@ BUCKET_SECONDS: Final = BUCKET.seconds
 FINE: Final = timedelta(hours=3)
 FINE_SAMPLES: Final = 40_000
 """So many samples are read for a page of a host: a tenth of a second."""
+FINE_FLEET_SAMPLES: Final = 80_000
+"""The same for one of the fleet, which is looked at less often."""
+LATE_BUCKETS: Final = 3
+"""In so many of the last ones hosts may be missing that are about to report."""
 SPACE: Final = ("sold_bytes", "fast_total_bytes", "fast_free_bytes")
 SPACE_UNITS: Final = {
     "ssd_total_bytes": "B",
@@ -46,28 +50,79 @@ def host_series(host: Host, start: datetime, end: datetime, points: int = 600) -
     return _series(HOSTS, host.pk, start, end, points)
 
 
-def fine_time(host: Host) -> timedelta:
-    """How long a time of the host can be shown as it was sampled."""
-    volumes = Placement.objects.filter(host=host, until=None).count()
-    return min(
-        FINE, timedelta(seconds=settings.TIERCEL_SAMPLE_SECONDS) * FINE_SAMPLES / (volumes or 1)
-    )
+def fine_time(host: Host | None = None) -> timedelta:
+    """How long a time of the host, or of the fleet, can be shown as it was sampled."""
+    there = Placement.objects.filter(until=None)
+    volumes = (there.filter(host=host) if host is not None else there).count()
+    samples = FINE_SAMPLES if host is not None else FINE_FLEET_SAMPLES
+    return min(FINE, timedelta(seconds=settings.TIERCEL_SAMPLE_SECONDS) * samples / (volumes or 1))
 
 
 def fine_host_series(host: Host, start: datetime, end: datetime, step: int) -> Series:
     """The same in buckets of `step` seconds, less than five minutes: what the samples of its
     volumes add up to. The space on SSD is that of the five minutes around each bucket."""
+    there = Placement.objects.filter(host=host)
+    return _fine_series(there, HOSTS, host.pk, start, end, step)
+
+
+def fine_fleet_series(start: datetime, end: datetime, step: int) -> Series:
+    """The same of all hosts together. They are not sampled at the same moment (`_even`)."""
+    return _fine_series(Placement.objects.all(), FLEET, 0, start, end, step)
+
+
+def _fine_series(
+    placements: QuerySet[Placement],
+    kind: SampleKind,
+    subject_id: int,
+    start: datetime,
+    end: datetime,
+    step: int,
+) -> Series:
     count = ceil((end - start).total_seconds() / step)
-    there = Placement.objects.filter(Q(until=None) | Q(until__gt=start), host=host, since__lt=end)
+    there = placements.filter(Q(until=None) | Q(until__gt=start), since__lt=end)
     volume_ids = set(there.values_list("volume_id", flat=True))
     table = intervals(volume_ids, start, end, kind=FIGURES, step=step)
     if not len(table):
         return in_buckets(None, start=start, end=end, step=step, count=count, units=LOAD_UNITS)
-    summed = _of_all(columns_of(table, start, step))
-    buckets = _buckets(
-        replace(summed, last={**summed.last, **_space(host, start, step, summed)}), step
-    )
+    by_volume = columns_of(table, start, step)
+    summed = _of_all(_even(by_volume, step) if kind is FLEET else by_volume)
+    space = _space(kind, subject_id, start, step, summed)
+    buckets = _buckets(replace(summed, last={**summed.last, **space}), step)
     return in_buckets(buckets, start=start, end=end, step=step, count=count, units=LOAD_UNITS)
+
+
+def _even(of: AggregateColumns, step: int) -> AggregateColumns:
+    """As if all volumes had been sampled at the borders of buckets: each does in a bucket what it
+    did on average in its intervals that ended there, or where none did, in those that ended in the
+    next one and so lie in both. The last buckets, in which hosts are still to report, are left
+    out: their sums would fall where nothing fell."""
+    follows = (of.subjects[1:] == of.subjects[:-1]) & (of.numbers[1:] - of.numbers[:-1] == 2)
+    late = np.flatnonzero(follows) + 1
+    rows = np.concatenate([np.arange(len(of.numbers)), late])
+    numbers = np.concatenate([of.numbers, of.numbers[late] - 1])
+    reported = np.bincount(numbers)
+    end = len(reported)
+    while end > 1 and len(reported) - end < LATE_BUCKETS and reported[end - 1] < reported[end - 2]:
+        end -= 1
+    kept = numbers < end
+    rows, numbers = rows[kept], numbers[kept]
+    dt_ms = of.counts["dt_ms"][rows]
+    longest: Line = np.zeros(len(reported), np.int64)
+    np.maximum.at(longest, numbers, np.minimum(dt_ms, step * 1000))
+    share = longest[numbers] / np.maximum(dt_ms, 1)
+
+    def scaled(column: Line) -> Line:
+        values = column[..., rows]
+        return np.where(values == NULL, NULL, np.rint(values * share)).astype(np.int64)
+
+    return replace(
+        of,
+        subjects=of.subjects[rows],
+        numbers=numbers,
+        counts={name: scaled(each) for name, each in of.counts.items()},
+        histograms={name: scaled(each) for name, each in of.histograms.items()},
+        last={name: each[rows] for name, each in of.last.items()},
+    )
 
 
 def _of_all(of: AggregateColumns) -> AggregateColumns:
@@ -110,13 +165,15 @@ def _of_all(of: AggregateColumns) -> AggregateColumns:
     )
 
 
-def _space(host: Host, start: datetime, step: int, of: AggregateColumns) -> dict[str, Line]:
-    """The columns of `SPACE` for the buckets of `of`, from the host's loads."""
+def _space(
+    kind: SampleKind, subject_id: int, start: datetime, step: int, of: AggregateColumns
+) -> dict[str, Line]:
+    """The columns of `SPACE` for the buckets of `of`, from the loads of the host or the fleet."""
     ends = start.timestamp() + (of.numbers + 1) * step
     first = datetime.fromtimestamp(start.timestamp() // BUCKET_SECONDS * BUCKET_SECONDS, UTC)
     last = datetime.fromtimestamp(ceil(ends[-1] / BUCKET_SECONDS) * BUCKET_SECONDS, UTC)
     space: dict[str, Line] = dict.fromkeys(SPACE, np.full(len(ends), NULL))
-    table = intervals([host.pk], first, last, kind=HOSTS.only(*SPACE), step=BUCKET_SECONDS)
+    table = intervals([subject_id], first, last, kind=kind.only(*SPACE), step=BUCKET_SECONDS)
     if not len(table):
         return space
     loads = columns_of(table, first, BUCKET_SECONDS)

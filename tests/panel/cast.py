@@ -41,6 +41,7 @@ from panel.models import (
     Webhook,
     WebhookDelivery,
 )
+from panel.staff.kiosk.kiosk_links import make_link
 from storage import row_security
 from storage.access import MemberRole, StaffRole
 from storage.models import (
@@ -253,6 +254,7 @@ def cast() -> Cast:
     measured = make_benchmark(acme.there.host, EVENING, timezone.now())
     share_by_link(measured)
     Gate.objects.create(benchmark=measured, kernels=["6.1.0-26", "6.1.0-28"], boots_a_side=4)
+    screen, kiosk_address = make_link("Office", staff["admin"])
     webhook = Webhook.objects.create(
         name="Scripts", url=seal("https://scripts.example.org/"), secret=seal(new_secret())
     )
@@ -284,6 +286,8 @@ def cast() -> Cast:
             "benchmark": measured.key,
             "gate": measured.key,
             "benchmark_link": measured.share_key,
+            "kiosk_link": screen.key,
+            "kiosk_secret": kiosk_address.rstrip("/").rpartition("/")[2],
             "nowhere": "no/where",
             "document": "operators",
             "invitation": Invitation.objects.get(email="new@provider.org").pk,

@@ -246,6 +246,11 @@ TABLE = (
     Row("alert-route-delete", "POST", ADMINISTER, ("alert_route",)),
     Row("alert-message-again", "POST", ADMINISTER, ("alert_message",)),
     # Webhooks
+    Row("kiosk", "GET", OPEN, ("kiosk_secret",)),
+    Row("kiosk-now", "GET", OPEN, ("kiosk_secret",)),
+    Row("kiosk-links", "GET", ADMINISTER),
+    Row("kiosk-links", "POST", ADMINISTER, (), {"name": "Office"}),
+    Row("kiosk-link-revoke", "POST", ADMINISTER, ("kiosk_link",)),
     Row("webhooks", "GET", ADMINISTER),
     Row("webhook-new", "GET", ADMINISTER),
     Row("webhook-new", "POST", ADMINISTER, (), {"name": "Scripts"}),

@@ -98,6 +98,7 @@ STAFF_ONLY = {
     "panel_alertdelivery_events",
     "panel_alertroute",
     "panel_alertroute_hosts",
+    "panel_kiosklink",
     "panel_securityentry",
     "panel_webhook",
     "panel_webhookdelivery",

@@ -112,6 +112,7 @@ NAMES: Final[Mapping[str, str]] = {
     "host-remove": "Remove a host",
     "host-history": "Accept a kernel fault",
     "benchmark": "Share a benchmark",
+    "kiosk-links": "Add a screen",
     "host-settings": "Change a host's address",
     "alert-routes": "Change who is told of alerts",
     "alert-route-new": "Add an alert recipient",
@@ -186,6 +187,7 @@ POLICY: Mapping[str, Act] = {
     "alert-routes-nobody": Act(Demand.CHANGE, list_="alert-routes"),
     "benchmark-share": Act(Demand.CHANGE, "benchmark"),
     "webhook-delete": Act(Demand.CHANGE, "webhook"),
+    "kiosk-links": Act(Demand.CHANGE),
     # What is sold, to whom, and for how much
     "customer-mandate": Act(Demand.ALWAYS),
     "customer-suspend": Act(Demand.CHANGE, "customer"),
@@ -221,6 +223,8 @@ POLICY: Mapping[str, Act] = {
         "benchmark-shared-series",
         "benchmark-shared-csv",
         "benchmark-shared-json",
+        "kiosk",
+        "kiosk-now",
     ),
     # The proof itself, and allauth's own pages for it, which lead there
     **_each(Demand.NEVER, "step-up", "reauthenticate", "reauthenticate-factor"),
@@ -431,6 +435,7 @@ POLICY: Mapping[str, Act] = {
         "benchmark-resume",
         "benchmark-cancel",
         "benchmark-unshare",
+        "kiosk-link-revoke",
         "gate-new",
         "gate-plan",
         "gate-skip",

@@ -1,5 +1,5 @@
-"""The first page of staff: what needs attention, the fleet over time, and the first of its hosts
-and volumes."""
+"""The first page of staff: what needs attention, the fleet and its hosts over time, and the first
+of its hosts and volumes."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from panel.staff.dashboard.attention import (
     items,
     of_all_hosts,
 )
+from panel.staff.dashboard.event_lane import MAINTAINED, event_lane
 from panel.staff.dashboard.fleet_summary import (
     FleetLatency,
     FleetState,
@@ -44,6 +45,7 @@ from panel.staff.dashboard.fleet_summary import (
     top_volumes,
 )
 from panel.staff.dashboard.get_started import get_started
+from panel.staff.dashboard.heat_map import LAST_DAY, LATENCY, MEASURED, SCALES, heat_map
 from panel.staff.hosts.fleet import (
     FIELDS,
     NO_PROBLEMS,
@@ -63,6 +65,7 @@ SHOWN_GROUPS: Final = 20
 TOP_SHOWN: Final = 10
 SHOWN_HOSTS: Final = 12
 RECENT_JOBS: Final = 10
+KEPT: Final = ("range", "from", "to", "heat")
 OPEN_CHARTS: Final = ("operations", "hits")
 HOSTS: Final = "hosts"
 VIEWS: Final = {
@@ -329,7 +332,11 @@ def home(request: HttpRequest) -> HttpResponse:
         "get_started": get_started(request.user),
     }
     if shown.fleet.host_count:
-        context |= {**_tables(request, at, counted), **_charts(request)}
+        context |= {
+            **_tables(request, at, counted),
+            **_charts(request),
+            **_heat(request, at),
+        }
     return render(request, "staff/dashboard/home.html", context)
 
 
@@ -346,11 +353,13 @@ def _charts(request: HttpRequest) -> dict[str, Any]:
 @staff_view()
 @require_safe
 def fleet_fragment(request: HttpRequest) -> HttpResponse:
-    """The two parts of the first page that renew themselves: what needs attention, and with
-    `?part=tables` the tables below the charts."""
-    at = timezone.now()
+    """The parts of the first page that renew themselves: what needs attention, with `?part=heat`
+    the map of hosts by time, and with `?part=tables` the tables below the charts."""
+    at, part = timezone.now(), request.GET.get("part")
+    if part == "heat":
+        return render(request, "staff/dashboard/_heat_card.html", _heat(request, at))
     counted = tallies(at)
-    if request.GET.get("part") == "tables":
+    if part == "tables":
         return render(request, "staff/dashboard/_tables.html", _tables(request, at, counted))
     shown = overview(request.user, at, counted)
     return render(
@@ -358,11 +367,23 @@ def fleet_fragment(request: HttpRequest) -> HttpResponse:
     )
 
 
+def _heat(request: HttpRequest, at: datetime) -> dict[str, object]:
+    """The last day of the hosts, coloured by what `heat` names, and what happened then."""
+    measured = Host.objects.visible_to(request.user).filter(state__in=MEASURED)
+    hosts = list(measured.only("key", "name", "name_order", *MAINTAINED))
+    scale = SCALES.get(request.GET.get("heat", ""), LATENCY)
+    if not hosts:
+        return {"heat": None}
+    heat = heat_map(hosts, scale, LAST_DAY, at, SHOWN_HOSTS)
+    return {"heat": heat, "lane": event_lane(heat.start, heat.end, hosts)}
+
+
 def _tables(
     request: HttpRequest, at: datetime, counted: Mapping[int, ProblemTally]
 ) -> dict[str, object]:
-    """`kept` is the time of the charts, which the order of hosts leaves as it is."""
-    kept = {name: request.GET[name] for name in ("range", "from", "to") if name in request.GET}
+    """`kept` is what the order of hosts leaves as it is: the time of the charts, and what the map
+    shows."""
+    kept = {name: request.GET[name] for name in KEPT if name in request.GET}
     return {
         "tables": fleet_tables(
             request.user, at, counted, request.GET.get("sort", ""), request.GET.get("show", "")

@@ -4,6 +4,7 @@ import { place } from "./crosshair.js";
 import { dated, phrase } from "./format.js";
 import { heatMap, isHeat, mostly } from "./heat.js";
 import { renew, spoken } from "./legend.js";
+import { limits } from "./limits.js";
 import { bands, lanes, marksAt } from "./notes.js";
 import { configuration } from "./options.js";
 import { partOf, zoomOptions } from "./range.js";
@@ -45,7 +46,7 @@ export const drawer = (set, zoomed) => {
     const zoom = zoomOptions(colour, (from, to) => zoomed(partOf(from, to)));
     const { data, options } = configuration(figure.panel, view, zoom);
     if (figure.chart === null) {
-      const plugins = [heatMap, bands, lanes];
+      const plugins = [heatMap, bands, lanes, limits];
       figure.chart = new Chart(figure.canvas, { type: "line", data, options, plugins }); // it draws itself
     } else {
       Object.assign(figure.chart, { data, options });

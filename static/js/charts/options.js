@@ -2,9 +2,10 @@
 import { colour } from "./colour.js";
 import { heatAxis, heightOf, isHeat } from "./heat.js";
 import { clock, date, number, offset } from "./format.js";
+import { limitsOf, withLimit } from "./limits.js";
 import { bandsOf, lanesOf } from "./notes.js";
 import { roundTop } from "./number.js";
-import { linesOf, middle, unitsOf } from "./series.js";
+import { linesOf, middle, unitsFor } from "./series.js";
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
 const MINUTE = 60_000;
@@ -177,7 +178,7 @@ const mostOf = (lines, points) => {
 export const configuration = (panel, view, zoom) => {
   const { series } = view;
   const isFirst = panel.name === view.first;
-  const units = unitsOf(panel, series);
+  const units = unitsFor(panel, series);
   const lines = linesOf(panel, series);
   const below = isFirst ? lanesOf(view) : { list: [], height: 0 };
   const isSeen = (line) => !view.hidden.has(line.name);
@@ -186,8 +187,8 @@ export const configuration = (panel, view, zoom) => {
     : ({ factor }) => (value) => value * factor;
   const scaleOf = (axis, n) => {
     const seen = lines.filter((line) => line.axis === n && isSeen(line));
-    const top = axis.scale === "percent" ? 100 : roundTop(mostOf(seen, series.points));
-    const scale = valueAxis(axis, units[n], n, top, panel.axes.length);
+    const top = axis.scale === "percent" ? 100 : roundTop(withLimit(axis, mostOf(seen, series.points), units[n].factor));
+    const scale = valueAxis(axis, units[n].unit, n, top, panel.axes.length);
     if (isHeat(panel)) return heatAxis(scale, series.heat.bounds_ms);
     return { ...scale, stacked: seen.some((line) => line.dash === "stacked") };
   };
@@ -228,6 +229,7 @@ export const configuration = (panel, view, zoom) => {
           ? { panel, series, paint: (strength) => colour("blue", strength) }
           : { series: null },
         bands: { list: bandsOf(view, isFirst), color: colour("secondary") },
+        limits: { list: limitsOf(panel, series, units) },
         zoom,
       },
     },

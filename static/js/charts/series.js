@@ -27,7 +27,7 @@ export const valuesOf = (series, name) => {
 // What is laid over a line, each value at that of the same number; none where nothing is.
 const beside = (series, name) => series.over?.series[name] ?? [];
 
-const unitsFor = (panel, series) =>
+export const unitsFor = (panel, series) =>
   panel.axes.map((axis, n) => {
     const lines = panel.lines.filter((line) => line.axis === n);
     const values = lines.flatMap(({ name }) => [...series.series[name], ...beside(series, name)]);
@@ -58,5 +58,3 @@ export const linesOf = (panel, series) => {
     }))
     .filter((line) => isKnown(line.values) || isKnown(line.beside));
 };
-
-export const unitsOf = (panel, series) => unitsFor(panel, series).map(({ unit }) => unit);

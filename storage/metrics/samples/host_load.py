@@ -8,8 +8,8 @@ half to a ninth of what `storage.metrics.samples.aggregate` does for it, which j
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.db import connection
@@ -29,6 +29,33 @@ COURSE: Final = (
     f"SELECT host_id, bucket, {', '.join(SUMMED)} FROM storage_hostload"  # noqa: S608 (constants)
     " WHERE bucket >= %s AND bucket < %s AND host_id = ANY(%s)"
 )
+
+HEAT: Final = """
+SELECT host_id, (extract(epoch FROM bucket - %s)::bigint / %s)::int, sum(dt_ms)::bigint,
+    sum(busy_ms)::bigint, sum(reads)::bigint, sum(read_ms)::bigint
+FROM storage_hostload WHERE bucket >= %s AND bucket < %s AND host_id = ANY(%s) GROUP BY 1, 2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HostStretch:
+    """What a host did in some buckets together: the time that it reported of, in which its busiest
+    volume was busy for `busy_ms`, and the reads of all its volumes with the time they took."""
+
+    dt_ms: int
+    busy_ms: int
+    reads: int
+    read_ms: int
+
+    @property
+    def read_latency_ms(self) -> float | None:
+        """On average; None for less than a read a second, which says little."""
+        return self.read_ms / self.reads if self.reads * 1000 >= self.dt_ms > 0 else None
+
+    @property
+    def busy(self) -> float:
+        """The share of the time; a device can count a little more time than there was."""
+        return min(1.0, self.busy_ms / self.dt_ms) if self.dt_ms else 0.0
 
 
 def bucket_of(at: datetime) -> datetime:
@@ -58,6 +85,20 @@ def courses(
         for host_id, bucket, *values in cursor.fetchall():
             sums_by_host[host_id][(bucket - start) // BUCKET] = _sums(values)
     return {host_id: tuple(each) for host_id, each in sums_by_host.items()}
+
+
+def stretches(
+    host_ids: Collection[int], start: datetime, end: datetime, step: timedelta
+) -> dict[int, dict[int, HostStretch]]:
+    """By primary key of the host, and by number from `start` on: what each host did in each `step`,
+    a multiple of `BUCKET`; those without a report are missing. One query."""
+    by_host: dict[int, dict[int, HostStretch]] = {host_id: {} for host_id in host_ids}
+    with connection.cursor() as cursor:
+        seconds = int(step.total_seconds())
+        cursor.execute(HEAT, [start, seconds, start, end, list(host_ids)])
+        for host_id, number, *sums in cursor.fetchall():
+            by_host[host_id][number] = HostStretch(*sums)
+    return by_host
 
 
 def _sums(values: Sequence[int]) -> Sums:

@@ -8,6 +8,9 @@ from tests.panel.permissions import ROLES, TABLE, Row
 
 OWN = "It is about one's own browser, password or screen; a program has none."
 LINK = "A person follows a link that only they were sent."
+SCREEN = (
+    "A person opens the address on a screen; programs read the figures that it shows elsewhere."
+)
 MAIL = (
     "The test message is of use to whoever reads the mailbox; `manage.py doctor` asks the server."
 )
@@ -137,6 +140,8 @@ REASONS = {
     "alert-routes-nobody": "It puts a hint of a page away.",
     "enrol-script": LINK,
     "forgotten": LINK,
+    "kiosk-link-revoke": SCREEN,
+    "kiosk-links": SCREEN,
     "invitation": LINK,
     "language": OWN,
     "login-link": LINK,

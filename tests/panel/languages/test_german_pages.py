@@ -30,7 +30,7 @@ from tests.panel.portal.test_volume_cards import cached_shop, on_trial, slow_sho
 from tests.storage.metrics.samples.rounds import NOON
 
 GERMAN = {"Accept-Language": "de"}
-ONLY_ENGLISH = ("benchmark-shared",)
+ONLY_ENGLISH = ("benchmark-shared", "kiosk", "kiosk-now")
 """Pages of staff that strangers see by a link."""
 NAMES = {
     "Tiercel",
