@@ -52,6 +52,7 @@ EXEMPT = {
     "panel_idempotentrequest": "Answers are found by their person, who is part of the key.",
     "panel_loginlink": SIGN_IN,
     "panel_mute": SIGN_IN,
+    "panel_ssdprice": NOBODYS,
     "panel_stepupcode": SIGN_IN,
     "panel_user": SIGN_IN,
     "panel_user_groups": NOBODYS,
