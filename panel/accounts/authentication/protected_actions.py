@@ -337,6 +337,7 @@ POLICY: Mapping[str, Act] = {
         "settings-mail",
         "revenue-csv",
         "capacity",
+        "ssd-price",
         "alerts",
         "alert",
         "silences",
