@@ -238,7 +238,7 @@ def _more_words(hosts: int) -> str:
 def _why_no_payback(
     unit: SoldUnit | None, rate: SsdRate | None, to_buy: Sequence[HostPurchase]
 ) -> str:
-    """ "" where pay-back is shown, or nothing is to be bought."""
+    """Nothing where pay-back is shown, or nothing is to be bought."""
     if unit is None or not to_buy:
         return ""
     if rate is None:
