@@ -25,11 +25,11 @@ from panel.models import SsdPrice
 from panel.orders.sold_out import saw_sold_out
 from panel.staff.customers import revenue, ssd_purchases, ssd_space
 from panel.staff.customers.revenue import SoldCache
-from panel.staff.customers.ssd_purchases import HostPurchase, Wanted
+from panel.staff.customers.ssd_purchases import HostDemand, HostPurchase
 from panel.staff.customers.ssd_space import Growth, HostSpace
 from storage.access import Person, Right, may, staff_view
 from storage.analysis.advice.demand import SsdDemand, UncachedVolume, demand_by_host
-from storage.analysis.sales.ssd_purchase import SoldUnit, SsdRate
+from storage.analysis.sales.ssd_purchase import SoldUnit, SsdCost
 from storage.currency import BadAmount, major_of, minor_of, not_iso
 from storage.models import Host, Placement, Volume
 
@@ -58,7 +58,7 @@ class CapacityRow:
     space: HostSpace
     sold: SoldThere
     growth: Growth
-    wanted: Wanted
+    wanted: HostDemand
     reserved_bytes: int = 0
     is_oversold: bool = False
 
@@ -83,7 +83,6 @@ LISTING: Final = ListDefinition(
             "ssd", "SSD used", lambda row: row.space.free_bytes / row.space.total_bytes,
             help="The fullest first",
         ),
-        ListColumn("other", "Other use", lambda row: row.other_bytes, True, RIGHT),
         ListColumn(
             "sold", "Sold", lambda row: row.sold.volumes, True, RIGHT,
             "Volumes with a plan",
@@ -112,6 +111,7 @@ LISTING: Final = ListDefinition(
         ("ssd_bytes", lambda row: row.space.total_bytes),
         ("ssd_free_bytes", lambda row: row.space.free_bytes),
         ("sold_bytes", lambda row: row.sold.cache_bytes),
+        ("other_bytes", lambda row: row.other_bytes),
         ("sold_volumes", lambda row: row.sold.volumes),
         ("trials", lambda row: row.sold.trials),
         ("room_for_plans", lambda row: row.space.room),
@@ -184,7 +184,7 @@ def _page(request: HttpRequest, form: SsdPriceForm | None = None) -> HttpRespons
     rate = ssd_purchases.ssd_rate() if may(request.user, Right.ADMINISTER) else None
     short = ssd_purchases.short_hosts((row.space, row.wanted) for row in rows)
     to_buy = ssd_purchases.purchases(request.user, unit, short, rate, now) if unit else []
-    wanted = sum((row.wanted for row in rows), Wanted())
+    wanted = sum((row.wanted for row in rows), HostDemand())
     lacking = sum(row.short for row in rows)
     context = {
         "list": shown,
@@ -207,7 +207,7 @@ def _page(request: HttpRequest, form: SsdPriceForm | None = None) -> HttpRespons
     return render(request, "staff/revenue/capacity.html", context, status=status)
 
 
-def _initial(rate: SsdRate | None, unit: SoldUnit | None) -> dict[str, str]:
+def _initial(rate: SsdCost | None, unit: SoldUnit | None) -> dict[str, str]:
     if rate is not None:
         return {"price": major_of(rate.minor, rate.currency), "currency": rate.currency}
     return {"currency": unit.currency if unit is not None else ""}
@@ -236,7 +236,7 @@ def _more_words(hosts: int) -> str:
 
 
 def _why_no_payback(
-    unit: SoldUnit | None, rate: SsdRate | None, to_buy: Sequence[HostPurchase]
+    unit: SoldUnit | None, rate: SsdCost | None, to_buy: Sequence[HostPurchase]
 ) -> str:
     """Nothing where pay-back is shown, or nothing is to be bought."""
     if unit is None or not to_buy:
@@ -257,7 +257,7 @@ class SiteRow:
 
     space: ssd_space.SiteSpace
     sold: SoldThere
-    wanted: Wanted
+    wanted: HostDemand
 
     @property
     def other_bytes(self) -> int:
@@ -276,7 +276,7 @@ def _sites(rows: Iterable[CapacityRow]) -> list[SiteRow]:
         SiteRow(
             space,
             sum((row.sold for row in of[space.site]), SoldThere()),
-            sum((row.wanted for row in of[space.site]), Wanted()),
+            sum((row.wanted for row in of[space.site]), HostDemand()),
         )
         for space in ssd_space.by_site(row.space for each in of.values() for row in each)
     ]
@@ -299,7 +299,7 @@ def _rows(
             each,
             sold[each.host_id],
             growths[each.host_id],
-            Wanted(waits.get(each.host_id, SsdDemand()), frozenset(seen.get(each.host_id, ()))),
+            HostDemand(waits.get(each.host_id, SsdDemand()), frozenset(seen.get(each.host_id, ()))),
         )
         for each in spaces
     ]

@@ -24,7 +24,7 @@ class ChartPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class BarPart:
     """What a plan is of a bar: `top` and `share` in percent of the axis, from its upper end."""
 
     plan: ChartPlan
@@ -40,7 +40,7 @@ class MonthBar:
 
     begin: datetime
     minor: int
-    segments: list[Segment]
+    segments: list[BarPart]
     cells: list[int]
     invoiced: InvoicedMonth | None
 
@@ -100,12 +100,12 @@ def _chart(
     return RevenueChart(currency, most, plans, bars)
 
 
-def _segments(plans: Sequence[ChartPlan], cells: Sequence[int], most: int) -> Iterator[Segment]:
+def _segments(plans: Sequence[ChartPlan], cells: Sequence[int], most: int) -> Iterator[BarPart]:
     below = 0
     for plan, minor in zip(plans, cells, strict=True):
         below += minor
         if minor:
-            yield Segment(plan, minor, 100 - 100 * below / most, 100 * minor / most)
+            yield BarPart(plan, minor, 100 - 100 * below / most, 100 * minor / most)
 
 
 def _round_up(minor: int) -> int:

@@ -17,7 +17,7 @@ from storage.analysis.host_allocation import NEXT_SSDS
 from storage.analysis.sales.ssd_purchase import (
     Purchase,
     SoldUnit,
-    SsdRate,
+    SsdCost,
     SsdSize,
     purchase,
 )
@@ -33,7 +33,7 @@ TIMES: Final = "\N{MULTIPLICATION SIGN}"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HostDemand:
     """What is wanted on a host: by volumes that `waits` says wait for HDDs, and by those whose
     customers saw a plan sold out (`sold_out`, by primary key)."""
 
@@ -45,19 +45,21 @@ class Wanted:
         """Each is taken to want one unit."""
         return len(self.waits.helped | self.sold_out)
 
-    def __add__(self, other: Wanted) -> Wanted:
-        return Wanted(self.waits + other.waits, self.sold_out | other.sold_out)
+    def __add__(self, other: HostDemand) -> HostDemand:
+        return HostDemand(self.waits + other.waits, self.sold_out | other.sold_out)
 
     @property
     def reasons(self) -> str:
-        """As "9 volumes wait for HDDs, customers of 6 volumes saw a plan sold out"."""
-        helped, parts = len(self.waits.helped), []
+        """As "9 volumes wait for HDDs, customers of 6 more saw a plan sold out"; "" for none."""
+        helped, others = len(self.waits.helped), len(self.sold_out - self.waits.helped)
+        parts = []
         if helped:
             parts.append(f"{counted(helped, 'volume')} wait{'s' if helped == 1 else ''} for HDDs")
-        if self.sold_out:
-            of = counted(len(self.sold_out), "volume")
+        if others:
+            of = f"{others:,} more" if helped else counted(others, "volume")
             parts.append(f"customers of {of} saw a plan sold out")
-        return ", ".join(parts)
+        text = ", ".join(parts)
+        return f"{text[:1].upper()}{text[1:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class HostPurchase:
     """What to buy for a host, and who wants it."""
 
     space: HostSpace
-    wanted: Wanted
+    wanted: HostDemand
     unit: SoldUnit
     of: Purchase
 
@@ -93,26 +95,28 @@ class HostPurchase:
     def why(self) -> str:
         """In a sentence."""
         saved = self.of.size.saved_seconds_per_day
-        gain = f"; it saves {hours_text(saved)} of waiting a day" if saved is not None else ""
-        reasons = self.wanted.reasons
-        return f"{reasons[:1].upper()}{reasons[1:]}{gain}."
+        gain = f"; it would save {hours_text(saved)} of waiting a day" if saved is not None else ""
+        return (
+            f"{self.wanted.reasons}, {self.space.room:,} fit{'s' * (self.space.room == 1)}{gain}."
+        )
 
 
-def wanted_words(wanted: Wanted, lacking: int | None) -> str:
+def wanted_words(wanted: HostDemand, lacking: int | None) -> str:
     """Who wants so much, what it takes, and how many do not fit (None: that is not known)."""
     if not wanted.volumes:
         return "No volume waits for its HDD, and no customer saw a plan sold out."
     takes = ""
     if wanted.waits.wanted_bytes:
-        takes = f"; the caches that are advised take {size(wanted.waits.wanted_bytes)}"
+        takes = f"; advised caches take {size(wanted.waits.wanted_bytes)}"
     fits = ""
     if lacking is not None:
         fits = f"; {lacking:,} do{'es' if lacking == 1 else ''} not fit" if lacking else "; all fit"
-    reasons = wanted.reasons
-    return f"{reasons[:1].upper()}{reasons[1:]}{takes}{fits}."
+    return f"{wanted.reasons}{takes}{fits}."
 
 
-def short_hosts(wanted: Iterable[tuple[HostSpace, Wanted]]) -> list[tuple[HostSpace, Wanted]]:
+def short_hosts(
+    wanted: Iterable[tuple[HostSpace, HostDemand]],
+) -> list[tuple[HostSpace, HostDemand]]:
     """Those where more is wanted than fits, where most is missing first."""
     short = [(space, wants) for space, wants in wanted if wants.volumes > space.room]
     return sorted(short, key=lambda each: (each[0].room - each[1].volumes, each[0].name))
@@ -121,8 +125,8 @@ def short_hosts(wanted: Iterable[tuple[HostSpace, Wanted]]) -> list[tuple[HostSp
 def purchases(
     user: Person,
     unit: SoldUnit,
-    short: Sequence[tuple[HostSpace, Wanted]],
-    rate: SsdRate | None,
+    short: Sequence[tuple[HostSpace, HostDemand]],
+    rate: SsdCost | None,
     now: datetime,
 ) -> list[HostPurchase]:
     """For the first of `short`, what earns most first."""
@@ -141,8 +145,8 @@ def _purchase(
     host: Host,
     unit: SoldUnit,
     space: HostSpace,
-    wants: Wanted,
-    rate: SsdRate | None,
+    wants: HostDemand,
+    rate: SsdCost | None,
     now: datetime,
 ) -> Purchase | None:
     """By the group of the host that has most SSD. Where the allocator offers no size, as without
@@ -163,7 +167,7 @@ def _purchase(
     )
 
 
-def ssd_rate() -> SsdRate | None:
+def ssd_rate() -> SsdCost | None:
     """What the owner entered; None while nobody has."""
     price = SsdPrice.objects.first()
-    return SsdRate(price.minor_per_tb, price.currency) if price is not None else None
+    return SsdCost(price.minor_per_tb, price.currency) if price is not None else None

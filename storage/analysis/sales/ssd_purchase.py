@@ -23,7 +23,7 @@ class SoldUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class SsdRate:
+class SsdCost:
     """What a TB of SSD costs, in minor units."""
 
     minor: int
@@ -67,7 +67,7 @@ def purchase(
     wanted: int,
     sizes: Sequence[SsdSize],
     copies: int = 1,
-    rate: SsdRate | None = None,
+    rate: SsdCost | None = None,
 ) -> Purchase | None:
     """For a host with so much SSD free, where `wanted` units are wanted: the smallest SSD with room
     for all that does not fit, else the largest one. None where all fit, or no SSD gives room.
