@@ -27,7 +27,7 @@ from storage.models import Host
 from storage.stored_inventory import inventory_of
 from storage.templatetags.money import amount
 
-MOST: Final = 5
+MOST: Final = 3
 """Hosts for which something is proposed: the inventory of each is read, and its SSD divided."""
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 

@@ -27,7 +27,8 @@ def fleet() -> None:
     """41 hosts on three sites, six of which are full, plans of seven names and two currencies, and
     names of 64 letters."""
     now = timezone.now()
-    plans = [plan("P" * 64, 490), *(plan(f"Boost {n}", 100 * n) for n in range(1, 6))]
+    plans = [plan("Boost M", 490), *(plan(f"Boost {n}", 100 * n) for n in range(1, 5))]
+    plans.append(plan("P" * 64, 590))
     plans.append(plan("Dollar", 700, "USD"))
     for n in range(HOSTS):
         name = "h" * 64 if n == 0 else f"stor-{n:02}"
