@@ -274,9 +274,6 @@ TIERCEL_SUPPORT_URL = env.text("TIERCEL_SUPPORT_URL")
 TIERCEL_PRICE_NOTE = env.text("TIERCEL_PRICE_NOTE")
 # Where customers find the invoices that the billing system writes.
 TIERCEL_INVOICES_URL = env.text("TIERCEL_INVOICES_URL")
-# What a TB (10^12 bytes) of SSD costs the provider, in the currency of the plans, with its mirror;
-# 0 = unknown: nothing is said of when SSDs are paid back.
-TIERCEL_SSD_PRICE_PER_TB = env.number("TIERCEL_SSD_PRICE_PER_TB", 0)
 # What an order did is told from so much time before it and as much after it, which begins once the
 # cache is warm, but no later than this.
 TIERCEL_PROOF_SECONDS = env.whole("TIERCEL_PROOF_SECONDS", 7 * 86_400, least=1)

@@ -67,6 +67,7 @@ urlpatterns = [
     path("revenue/", revenue_pages.revenue_page, name="revenue"),
     path("revenue/csv", revenue_pages.revenue_csv, name="revenue-csv"),
     path("capacity/", capacity_pages.capacity, name="capacity"),
+    path("capacity/ssd-price", capacity_pages.ssd_price, name="ssd-price"),
     path("ledger/", ledger_pages.ledger, name="ledger"),
     path("ledger/csv", ledger_pages.ledger_csv, name="ledger-csv"),
     path("ledger/forecasts/", calibration_pages.calibration, name="calibration"),

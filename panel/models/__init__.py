@@ -16,6 +16,7 @@ from panel.models.kiosk import KioskLink
 from panel.models.notice import Mute, Notice, NoticeKind
 from panel.models.order import Intent, Order, OrderState
 from panel.models.proof import Proof, ProofState
+from panel.models.sales import SoldOutView, SsdPrice
 from panel.models.saved_view import SavedView
 from panel.models.security import SecurityEntry, SecurityKind
 from panel.models.user import Invitation, LoginLink, StepUpCode, User
@@ -48,6 +49,8 @@ __all__ = [
     "Scope",
     "SecurityEntry",
     "SecurityKind",
+    "SoldOutView",
+    "SsdPrice",
     "StepUpCode",
     "UsageLine",
     "User",

@@ -39,6 +39,7 @@ from panel.orders.place_order import place_order
 from panel.orders.plan_choices import PlanChoice, choices, offers_of
 from panel.orders.plan_choices import weighed_choice as weighed
 from panel.orders.pricing import prices, trials
+from panel.orders.sold_out import note_sold_out
 from panel.portal import order_progress, plan_texts
 from panel.portal.plan_cards import (
     best,
@@ -78,6 +79,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     """The volume today, and what may be chosen for it: a card each."""
     row, now = row_of(request, key), database_now()
     use, all_choices = use_of(row, now), choices(row, now)
+    note_sold_out(row.volume, [each.offer for each in all_choices], now)
     expected = expected_for(row, use, [each.offer for each in all_choices], now)
     trial = trials.running_trial(row.volume)
     cards = plan_cards(row, all_choices, expected, trial)

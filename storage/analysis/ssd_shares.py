@@ -85,6 +85,11 @@ def saved_text(low: float, high: float) -> str:
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
+def capacity_name(ssd_bytes: int) -> str:
+    """The capacity of an SSD as makers say it."""
+    return f"{ssd_bytes // GB} GB" if ssd_bytes < 1000 * GB else f"{ssd_bytes / (1000 * GB):g} TB"
+
+
 @dataclass(frozen=True, slots=True)
 class NextSsdOffer:
     """What one more SSD would save, and the volumes on which it saves most; `more` others."""
@@ -96,10 +101,7 @@ class NextSsdOffer:
 
     @property
     def name(self) -> str:
-        """Its capacity as makers say it."""
-        if self.ssd_bytes < 1000 * GB:
-            return f"{self.ssd_bytes // GB} GB"
-        return f"{self.ssd_bytes / (1000 * GB):g} TB"
+        return capacity_name(self.ssd_bytes)
 
     @property
     def volumes(self) -> list[Volume]:

@@ -8,9 +8,20 @@ from datetime import datetime, timedelta
 from random import Random
 
 from jobs.models import Job
-from panel.models import Intent, LineKind, Mandate, Order, OrderState, Proof, ProofState, UsageLine
+from panel.models import (
+    Intent,
+    LineKind,
+    Mandate,
+    Order,
+    OrderState,
+    Proof,
+    ProofState,
+    SoldOutView,
+    SsdPrice,
+    UsageLine,
+)
 from panel.orders.pricing.quote import period
-from storage.models import Customer, Volume
+from storage.models import CachePlan, Customer, Volume
 from tests.panel.proofs.results import TOLD
 
 MONTHS = 9
@@ -34,6 +45,37 @@ def sell(volumes: Sequence[Volume], now: datetime, seed: int, *, tries: Customer
     )
     Proof.objects.bulk_create(_proof(order, n) for n, order in enumerate(orders) if n % 5)
     UsageLine.objects.bulk_create(line for order in orders for line in _lines(order, now))
+    _left([volume for volume in volumes if not volume.cache_plan and volume.customer], now)
+    SsdPrice.objects.create(minor_per_tb=180_00, currency="EUR")
+
+
+def _left(volumes: Sequence[Volume], now: datetime) -> None:
+    """Of these without a plan, one cancelled it, some let their trial run out, and the customers of
+    others saw plans sold out."""
+    plan = CachePlan.objects.order_by("pk").first()
+    if plan is None:
+        return
+    for n, volume in enumerate(volumes[:6]):
+        assert volume.customer is not None
+        bought = Order(
+            customer=volume.customer, volume=volume, state=OrderState.COMPLETED, to_plan=plan,
+            intent=Intent.UPGRADE if n < 2 else Intent.TRIAL, currency=plan.currency,
+            price_minor=plan.price_minor if n < 2 else 0, charge_minor=0, next_invoice_minor=0,
+            next_invoice_at=now, trial_until=None if n < 2 else now - timedelta(days=20 + n),
+            ended_at=now - timedelta(days=40 + n),
+        )  # fmt: skip
+        bought.save()
+        Order.objects.create(
+            customer=volume.customer, volume=volume, state=OrderState.COMPLETED, from_plan=plan,
+            intent=Intent.DOWNGRADE if n < 2 else Intent.REVERT, currency=plan.currency,
+            reverts=None if n < 2 else bought, price_minor=0, charge_minor=0,
+            from_price_minor=bought.price_minor, next_invoice_minor=0, next_invoice_at=now,
+            ended_at=now - timedelta(days=9 + n),
+        )  # fmt: skip
+    SoldOutView.objects.bulk_create(
+        SoldOutView(volume=volume, plan=plan, seen_at=now - timedelta(days=3))
+        for volume in volumes[::3]
+    )
 
 
 def _authorise(now: datetime) -> None:

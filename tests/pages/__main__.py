@@ -81,7 +81,6 @@ def prepare(port: str) -> None:
         TIERCEL_SUPPORT_EMAIL="support@example.com",
         TIERCEL_TRIAL_DAYS="7",
         TIERCEL_INVOICES_URL="https://billing.example.com/invoices",
-        TIERCEL_SSD_PRICE_PER_TB="120",
         DATABASE_URL=place.database_url("tiercel_app", DATABASE),
         DATABASE_OWNER_URL=place.database_url("tiercel_owner", DATABASE),
         REDIS_URL=place.redis_url.replace("db=0", "db=15"),

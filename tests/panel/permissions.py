@@ -312,6 +312,7 @@ TABLE = (
     Row("revenue", "GET", ADMINISTER),
     Row("revenue-csv", "GET", ADMINISTER),
     Row("capacity", "GET", SEE),
+    Row("ssd-price", "POST", ADMINISTER, (), {"price": "180.00", "currency": "EUR"}),
     Row("ledger", "GET", SEE),
     Row("ledger-csv", "GET", SEE),
     Row("calibration", "GET", SEE),

@@ -9,10 +9,11 @@ from django.utils import timezone
 
 from jobs.models import Job
 from jobs.queue.reservations import reserved
-from panel.models import Invitation, Message, Notice, UsageLine
+from panel.models import Invitation, Message, Notice, SoldOutView, UsageLine
 from storage import row_security
 from storage.byte_sizes import GIB
 from storage.models import (
+    CachePlan,
     Customer,
     HeatDay,
     HeatTrace,
@@ -52,6 +53,7 @@ EXEMPT = {
     "panel_idempotentrequest": "Answers are found by their person, who is part of the key.",
     "panel_loginlink": SIGN_IN,
     "panel_mute": SIGN_IN,
+    "panel_ssdprice": NOBODYS,
     "panel_stepupcode": SIGN_IN,
     "panel_user": SIGN_IN,
     "panel_user_groups": NOBODYS,
@@ -192,6 +194,8 @@ def papers(of: Party, word: str) -> None:
     HeatDay.objects.create(volume=volume, day=now.date(), records=b"")
     HeatTrace.objects.create(volume=volume, host=of.there.host, minutes=1, chunk_bytes=65_536)
     SizeForecast.objects.create(volume=volume, made_at=now)
+    plan = CachePlan.objects.create(name=word, size_bytes=GIB, price_minor=1, currency="EUR")
+    SoldOutView.objects.create(volume=volume, plan=plan, seen_at=now)
     SampleChunk.objects.create(
         kind=SubjectKind.VOLUME, subject_id=volume.pk, resolution=Resolution.DAY, start=now,
         format=1, rows=0, is_rolled_up=True, data=b"",

@@ -346,6 +346,7 @@ POLICY: Mapping[str, Act] = {
         "settings-mail",
         "revenue-csv",
         "capacity",
+        "ssd-price",
         "alerts",
         "alert",
         "silences",

@@ -20,6 +20,7 @@ BEGIN
         ('panel_message', 'EXISTS (SELECT FROM panel_order WHERE panel_order.id = order_id)'),
         ('panel_notice', 'EXISTS (SELECT FROM panel_order WHERE panel_order.id = order_id)'),
         ('panel_proof', 'EXISTS (SELECT FROM panel_order WHERE panel_order.id = order_id)'),
+        ('panel_soldoutview', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         ('panel_savedview', 'user_id::text = current_setting(''tiercel.wall'', true)'),
         -- For staff alone.
         ('panel_billingcall', 'false'),
@@ -31,6 +32,8 @@ BEGIN
         ('panel_webhook', 'false'),
         ('panel_webhookdelivery', 'false')
     ) AS walls (place, own) LOOP
+        -- An earlier migration runs this file too, before the table is made.
+        CONTINUE WHEN to_regclass(format('public.%I', wall.place)) IS NULL;
         EXECUTE format('DROP POLICY IF EXISTS wall ON %I', wall.place);
         EXECUTE format('CREATE POLICY wall ON %I USING (%s OR (%s)) WITH CHECK (%2$s OR (%3$s))',
             wall.place, is_all, wall.own);

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Count, Exists, F, OuterRef, Q, Sum
+from django.db.models import Sum
 from django.db.models.functions import TruncMonth
 
-from panel.models import LineKind, Order, OrderState, UsageLine
+from panel.models import LineKind, UsageLine
 from panel.orders.pricing import prices
 from panel.orders.pricing.prices import Agreed
 from panel.orders.pricing.quote import period
@@ -21,8 +21,6 @@ from storage.byte_sizes import GIB
 from storage.models import Placement, Volume
 
 MONTHS: Final = 12
-LATELY: Final = timedelta(days=30)
-TRIALS: Final = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,7 @@ class InvoicedMonth:
 def invoiced(user: Person, at: datetime) -> dict[str, list[InvoicedMonth]]:
     """By currency, the last twelve months, oldest first; without those before the first line."""
     sums: defaultdict[str, dict[tuple[datetime, str], int]] = defaultdict(dict)
-    begins = list(_months(at))
+    begins = months(at)
     rows = UsageLine.objects.visible_to(user).filter(period_start__gte=begins[0])
     for row in (
         rows.annotate(month=TruncMonth("period_start"))
@@ -182,49 +180,9 @@ def _filled(
             yield InvoicedMonth(begin, charged - credited, charged, credited)
 
 
-def _months(at: datetime) -> Iterator[datetime]:
-    """The begins of this month and the eleven before it."""
+def months(at: datetime) -> list[datetime]:
+    """The begins of this month and the eleven before it, the oldest first."""
     begins = [period(at)[0]]
     while len(begins) < MONTHS:
         begins.append(period(begins[-1] - timedelta(days=1))[0])
-    return reversed(begins)
-
-
-@dataclass(frozen=True, slots=True)
-class SalesLately:
-    """What became of sales lately: what completed orders of 30 days added to what a month earns
-    and took from it, how many of them `cancelled` a plan that was paid for, and how many trials of
-    90 days are over and were kept."""
-
-    gained: list[Money]
-    lost: list[Money]
-    cancelled: int
-    trials_over: int
-    trials_kept: int
-
-
-def sales_lately(user: Person, at: datetime) -> SalesLately:
-    """Trials change what a month earns when they are kept."""
-    orders = Order.objects.visible_to(user).filter(state=OrderState.COMPLETED)
-    done = orders.filter(ended_at__gte=at - LATELY, trial_until=None)
-    rows = (
-        done.annotate(change=F("price_minor") - F("from_price_minor"))
-        .values("currency")
-        .annotate(
-            gained=Sum("change", filter=Q(change__gt=0)),
-            lost=Sum("change", filter=Q(change__lt=0)),
-            cancelled=Count("pk", filter=Q(to_plan=None, from_price_minor__gt=0)),
-        )
-        .order_by("currency")
-    )
-    kept = Order.objects.filter(
-        volume=OuterRef("volume"), state=OrderState.COMPLETED, price_minor__gt=0
-    ).filter(pk__gt=OuterRef("pk"))
-    over = orders.filter(trial_until__gte=at - TRIALS, trial_until__lt=at)
-    return SalesLately(
-        gained=[Money(row["gained"], row["currency"]) for row in rows if row["gained"]],
-        lost=[Money(row["lost"], row["currency"]) for row in rows if row["lost"]],
-        cancelled=sum(row["cancelled"] for row in rows),
-        trials_over=over.count(),
-        trials_kept=over.filter(Exists(kept)).count(),
-    )
+    return begins[::-1]

@@ -15,6 +15,7 @@ from typing import Any, Final
 from jobs.models import Job, Kind, State
 from panel.staff.customers.revenue import SoldCache
 from storage.access import Person
+from storage.analysis.sales.ssd_purchase import SoldUnit
 from storage.models import CachePlan, Host
 from storage.models.outline import HostOutline
 
@@ -36,17 +37,9 @@ SIZED: Final = (
 """What jobs do with the space on SSDs."""
 
 
-@dataclass(frozen=True, slots=True)
-class BestSeller:
-    """The plan on sale that most volumes have, and what its cache takes on SSD."""
-
-    name: str
-    key: str
-    cache_bytes: int
-
-
-def best_seller(caches: Iterable[SoldCache]) -> BestSeller | None:
-    """None while nothing is sold. Of a plan by ratio the middle size counts."""
+def best_seller(caches: Iterable[SoldCache]) -> SoldUnit | None:
+    """The plan on sale that most volumes have, which space is counted in; None while nothing is
+    sold. Of a plan by ratio the middle size counts."""
     sizes = defaultdict[CachePlan, list[int]](list)
     for cache in caches:
         plan = cache.volume.cache_plan
@@ -55,7 +48,8 @@ def best_seller(caches: Iterable[SoldCache]) -> BestSeller | None:
     if not sizes:
         return None
     plan = max(sizes, key=lambda each: (len(sizes[each]), -each.pk))
-    return BestSeller(plan.name, plan.key, plan.size_bytes or round(median(sizes[plan])))
+    cache_bytes = plan.size_bytes or round(median(sizes[plan]))
+    return SoldUnit(plan.name, plan.key, cache_bytes, plan.price_minor, plan.currency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +89,7 @@ class HostSpace:
         return self.total_bytes - self.free_bytes
 
 
-def spaces(user: Person, unit: BestSeller | None = None) -> list[HostSpace]:
+def spaces(user: Person, unit: SoldUnit | None = None) -> list[HostSpace]:
     """Of every host with an SSD, the fullest first."""
     hosts = HostOutline.objects.filter(
         host__in=Host.objects.visible_to(user), fast_total_bytes__gt=0
@@ -149,14 +143,27 @@ def together(site: str, hosts: Iterable[HostSpace]) -> SiteSpace:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How caches and volumes on SSD grew lately. What is free lasts until `full_at`, None where it
-    does not get less, or not within ten years. `is_known`: for long enough to say so."""
+    """How caches and volumes on SSD grew since `begin`. What is free lasts until `full_at`, None
+    where it does not get less, or not within ten years. Nothing is known by less than a week."""
 
     bytes_a_day: float
-    days: int
+    begin: datetime
     full_at: datetime | None
     at: datetime
-    is_known: bool = True
+
+    @property
+    def is_known(self) -> bool:
+        return self.at >= self.known_at
+
+    @property
+    def known_at(self) -> datetime:
+        """From when on there is a forecast."""
+        return self.begin + LEAST
+
+    @property
+    def days(self) -> int:
+        """That were measured."""
+        return (self.at - self.begin).days
 
     @property
     def days_left(self) -> int:
@@ -164,9 +171,9 @@ class Growth:
         return max(0, (self.full_at - self.at).days) if self.full_at is not None else 0
 
     @property
-    def month_bytes(self) -> float:
-        """Of thirty days."""
-        return self.bytes_a_day * 30
+    def days_to_know(self) -> int:
+        """Until there is a forecast, rounded up; 0 where there is one."""
+        return max(0, -((self.at - self.known_at) // timedelta(days=1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +210,12 @@ def full_forecast(user: Person, at: datetime, hosts: Iterable[HostSpace]) -> Ful
 
 def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[int | None, Growth]:
     """Of each host (by primary key) and of all (None): how much of the SSDs jobs took and gave back
-    in the last 90 days, or since the first one; nothing is known by less than a week of them."""
+    in the last 90 days, or since the first such job, or since the host is here."""
     rows = Job.objects.visible_to(user).filter(
         kind__in=SIZED, dry_run=False, state=State.SUCCEEDED, ended_at__gte=at - PACE
     )
     sums = Counter[int | None]()
-    begin = at
+    ends = []
     for host_id, kind, wish, before, ended_at in rows.values_list(
         "host_id", "kind", "wish", "fallback", "ended_at"
     ):
@@ -218,22 +225,29 @@ def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[in
             change = _cache_bytes(wish)
         sums[host_id] += change
         sums[None] += change
-        begin = min(begin, ended_at or at)
+        ends.append(ended_at or at)
+    hosts = Host.objects.visible_to(user).filter(pk__in=free_bytes)
+    begins: dict[int | None, datetime] = dict(hosts.values_list("pk", "created_at"))
+    begins[None] = min(begins.values(), default=at)
     # Where nothing was taken or given back in all of the time, that is known.
-    window = at - begin if begin < at else PACE
+    first = max(at - PACE, min(ends, default=begins[None]))
     frees: dict[int | None, int] = dict(free_bytes.items())
     frees[None] = sum(free_bytes.values())
-    return {host_id: _growth(sums[host_id], window, free, at) for host_id, free in frees.items()}
+    return {
+        host_id: _growth(sums[host_id], max(first, begins.get(host_id, at)), free, at)
+        for host_id, free in frees.items()
+    }
 
 
-def _growth(change: int, window: timedelta, free: int, at: datetime) -> Growth:
+def _growth(change: int, begin: datetime, free: int, at: datetime) -> Growth:
+    window = at - begin
     if window < LEAST:
-        return Growth(0.0, window.days, None, at, is_known=False)
+        return Growth(0.0, begin, None, at)
     pace = change / window.total_seconds()
     full_at = None
     if pace > 0 and free / pace < timedelta(days=365 * YEARS).total_seconds():
         full_at = at + timedelta(seconds=free / pace)
-    return Growth(pace * timedelta(days=1).total_seconds(), window.days, full_at, at)
+    return Growth(pace * timedelta(days=1).total_seconds(), begin, full_at, at)
 
 
 def _ssd_bytes(wish: dict[str, Any] | None) -> int:

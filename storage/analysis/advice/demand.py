@@ -30,11 +30,13 @@ class UncachedVolume:
 @dataclass(frozen=True, slots=True)
 class SsdDemand:
     """So many `volumes` wait for slow disks, for `waited_seconds` together on a usual day; caches
-    of the advised size for all of them take `wanted_bytes`."""
+    of the advised size for all of them take `wanted_bytes`. `helped` are those that a cache helps,
+    by primary key."""
 
     volumes: int = 0
     waited_seconds: float = 0.0
     wanted_bytes: int = 0
+    helped: frozenset[int] = frozenset()
 
     @property
     def waited_hours(self) -> float:
@@ -45,6 +47,7 @@ class SsdDemand:
             self.volumes + other.volumes,
             self.waited_seconds + other.waited_seconds,
             self.wanted_bytes + other.wanted_bytes,
+            self.helped | other.helped,
         )
 
 
@@ -63,7 +66,8 @@ def demand_by_host(of: Collection[UncachedVolume], now: datetime) -> dict[int, S
             wanted = sizes.get(each.volume_id)
             if wanted is None:
                 wanted = by_traffic(offered, wait.bytes_per_day).size_bytes or 0
-            demand[each.host_id] += SsdDemand(1, wait.reads * DAY, wanted)
+            helped = frozenset([each.volume_id]) if wanted else frozenset[int]()
+            demand[each.host_id] += SsdDemand(1, wait.reads * DAY, wanted, helped)
     return dict(demand)
 
 

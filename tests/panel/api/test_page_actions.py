@@ -152,6 +152,7 @@ REASONS = {
     "sessions-end": OWN,
     "settings": "It looks at what `manage.py doctor` looks at, and changes nothing.",
     "settings-mail": MAIL,
+    "ssd-price": "One page works with this figure, for the pay-back; nothing is sold by it.",
     "step-up": OWN,
     "tour": OWN,
     "view-delete": OWN,

@@ -18,7 +18,7 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, Origin, State
 from jobs.queue.submit import ChangeRequest, submit
 from jobs.requester import Requester
-from panel.models import Order, OrderState
+from panel.models import Order, OrderState, SoldOutView
 from panel.orders.due_orders import sweep_orders
 from storage.byte_sizes import GIB, MIB
 from storage.models import CachePlan, Host, Volume
@@ -171,6 +171,16 @@ def test_a_plan_that_is_sold_out_is_refused_in_the_customers_words() -> None:
     assert "Sold out" in seen(client, "my-plan", acme.volume.key)
     assert "Sold out" in refused(order(client, acme.volume, fast))
     assert not Job.objects.exists()
+
+
+def test_a_plan_that_was_seen_sold_out_is_remembered_once() -> None:
+    acme = shop(pvs=(make.pv(), make.fast_pv(free_bytes=GIB)))
+    large, _small = plan(), plan("Small", size_bytes=GIB // 4)
+    client = buyer(acme.owner)
+    for _ in range(2):
+        seen(client, "my-plan", acme.volume.key)
+    noted = SoldOutView.objects.get()
+    assert (noted.volume, noted.plan) == (acme.volume, large)
 
 
 def test_what_is_promised_to_another_customer_is_not_sold_again() -> None:

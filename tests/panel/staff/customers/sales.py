@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -21,8 +21,12 @@ def plan(name: str, minor: int, currency: str = "EUR", gib: int = 8) -> CachePla
     return CachePlan.objects.create(name=name, **fields)
 
 
-def host(name: str, total_gib: int = 100, free_gib: int = 60, **fields: Any) -> Host:
+def host(
+    name: str, total_gib: int = 100, free_gib: int = 60, *, days: float = 100, **fields: Any
+) -> Host:
+    """A host with an SSD that has been here for so many days."""
     host = make.host(name=name, **fields)
+    Host.objects.filter(pk=host.pk).update(created_at=NOW - timedelta(days=days))
     sizes = {"fast_total_bytes": total_gib * GIB, "fast_free_bytes": free_gib * GIB}
     HostOutline.objects.update_or_create(host=host, defaults=sizes)
     return host

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from datetime import datetime, timedelta
@@ -12,9 +13,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django import Settings
 
 from jobs.models import Job, Kind, State
+from panel.models import SoldOutView, SsdPrice
+from panel.orders.sold_out import saw_sold_out
 from panel.staff.customers import revenue, ssd_space
 from storage.byte_sizes import GIB
 from storage.models import Host
@@ -80,10 +82,38 @@ def test_a_few_minutes_are_no_forecast_and_quiet_weeks_are_one(admin: Client) ->
     one = host("s1", free_gib=60)
     quiet = ssd_space.growth(make.staff_user(), NOW, {one.pk: 60 * GIB})
     assert quiet[one.pk].is_known and quiet[one.pk].bytes_a_day == 0
-    cached(one, Kind.ADD_CACHE, 8, 0, ended_at=NOW - timedelta(minutes=20))
-    early = ssd_space.growth(make.staff_user(), NOW, {one.pk: 60 * GIB})
+    cached(one, Kind.ADD_CACHE, 8, 0, ended_at=timezone.now() - timedelta(minutes=20))
+    early = ssd_space.growth(make.staff_user(), timezone.now(), {one.pk: 60 * GIB})
     assert (early[one.pk].is_known, early[one.pk].full_at) == (False, None)
-    assert "not known yet" in admin.get(reverse("capacity")).content.decode()
+    assert early[one.pk].days_to_know == 7
+    text = shown(admin)
+    assert "not known yet" in text
+    assert "A forecast needs 7 days of data: in 7 days" in on_one_line(text)
+
+
+def test_a_host_that_came_two_days_ago_has_no_forecast_for_five_more() -> None:
+    """Nothing happened on either: for the old one that is known, for the new one it is not."""
+    old, new = host("old"), host("new", days=2.5)
+    found = ssd_space.growth(make.staff_user(), NOW, {old.pk: GIB, new.pk: GIB})
+    assert found[old.pk].is_known and not found[new.pk].is_known
+    assert found[new.pk].days_to_know == 5
+    assert found[new.pk].known_at == NOW + timedelta(days=4.5)
+
+
+def test_the_pace_of_a_host_is_that_since_it_came() -> None:
+    """16 GiB in the 10 days since it came: 60 GiB last 37.5, though another host is older."""
+    old, new = host("old"), host("new", days=10)
+    cached(old, Kind.ADD_CACHE, 8, 0, days=40)
+    cached(new, Kind.ADD_CACHE, 16, 0, days=9)
+    found = ssd_space.growth(make.staff_user(), NOW, {old.pk: GIB, new.pk: 60 * GIB})
+    assert found[new.pk].full_at == NOW + timedelta(days=37.5)
+
+
+def test_a_host_from_the_future_has_no_forecast() -> None:
+    ahead = host("ahead", days=-3)
+    (found, together) = ssd_space.growth(make.staff_user(), NOW, {ahead.pk: GIB}).values()
+    assert not found.is_known and not together.is_known
+    assert found.days_to_know == 10
 
 
 def volume_job(on: Host, kind: Kind, days: int, wish: Any, before: Any) -> None:
@@ -132,11 +162,10 @@ def test_a_forecast_names_the_host_that_is_full_first(admin: Client) -> None:
     assert forecast.full == () and forecast.first is not None
     assert forecast.first.name == "fast"
     sold(slow, plan("Fast", 490, gib=4), price_minor=490)
-    for page in ("revenue", "capacity"):
-        text = admin.get(reverse(page)).content.decode()
-        assert "First host full" in text and "in about 8 days" in text, page
+    text = shown(admin)
+    assert "First host full" in text and "in about 8 days" in text
     host("brim", free_gib=0)
-    text = admin.get(reverse("revenue")).content.decode()
+    text = shown(admin)
     assert "Full now" in text and "1 host <" in on_one_line(text) and ">brim</a>; next:" in text
 
 
@@ -165,9 +194,9 @@ def test_a_host_is_full_once_the_plan_that_sells_best_no_longer_fits(admin: Clie
     assert (found["left"].room, found["room"].room) == (0, 3)
     # Without what sells, a hundredth of the SSD is what a host must have left.
     assert not ssd_space.spaces(make.staff_user("c@example.org"))[0].is_full
-    text = shown(admin)
-    assert "room for 3 " in text
-    assert "Best (8 GiB), the plan that most volumes have, no longer fits" in text
+    text = on_one_line(shown(admin))
+    assert '<div class="big-figure">3</div>' in text and "Best</a> (8 GiB)" in text
+    assert "Best (8 GiB), the plan that most volumes have." in text
     assert "> 1 host <" in on_one_line(text)
     assert reverse("host", args=[left.key]) in text and reverse("host", args=[room.key]) in text
 
@@ -190,7 +219,7 @@ def test_sites_stand_first_each_with_one_bar(admin: Client) -> None:
     text = shown(admin)
     bars = text[text.index('id="sites"') : text.index('id="found"')]
     assert bars.index("Oslo") < bars.index("Helsinki")
-    assert "40 GiB of 200 GiB used" in bars and "2 hosts" in bars
+    assert "160 GiB free" in bars and "2 hosts" in bars and "20 % other use" in bars
 
 
 def test_the_table_is_sorted_by_what_is_asked_and_is_a_file_too(admin: Client) -> None:
@@ -217,35 +246,112 @@ def waiting(on: Host, gib: int, **placed: Any) -> None:
     sampled_days(volume, 5, lambda ts: 1, end=end, read_sectors=320_000)
 
 
-def test_what_waits_for_hdds_is_the_demand_and_says_how_much_ssd_to_add(
-    admin: Client, settings: Settings
-) -> None:
+def to_buy(client: Client) -> str:
+    """The card of what to buy, on one line and without tags."""
+    text = shown(client)
+    card = text[text.index('id="buy"') : text.index('id="found"')]
+    return on_one_line(re.sub(r"<[^>]+>", " ", card))
+
+
+def test_what_is_wanted_and_does_not_fit_says_which_ssd_to_buy(admin: Client) -> None:
+    """Fast takes 8 GiB and earns 8.00 EUR. 4 GiB are free on `short`, where two volumes wait: 480
+    GB (447 GiB) make room for 56, of which two are wanted: 16.00 EUR a month. At 100 EUR a TB it
+    costs 48.00: 3 months."""
     short, ample = host("short", free_gib=4), host("ample", free_gib=90)
+    waiting(short, 64)
     waiting(short, 64)
     waiting(ample, 64)
     waiting(ample, 64, cache_technology="lvmcache", cache_bytes=GIB)
     sold(ample, plan("Fast", 800), price_minor=800)
-    text = shown(admin)
-    demand = text[text.index('id="demand"') : text.index('id="found"')]
-    assert 'class="big-figure">2<' in demand
-    assert "32 GiB" in demand and "12 GiB" in demand and "1 host<" in demand
-    # 12 GiB at 1.00 EUR per GiB.
-    assert "12.00 EUR" in demand
-    assert "set TIERCEL_SSD_PRICE_PER_TB" in demand
-    settings.TIERCEL_SSD_PRICE_PER_TB = 1000
-    assert "paid back in 1.1 months" in shown(admin)
+    card = to_buy(admin)
+    assert "480 GB SSD for short" in card and "ample" not in card
+    assert "Fast more, 2 wanted now, 16.00 EUR a month" in card
+    assert "2 volumes wait for HDDs" in card
+    assert "; costs" not in card
+    assert "Enter what 1 TB of SSD costs" in card
+    SsdPrice.objects.create(minor_per_tb=100_00, currency="EUR")
+    assert "costs 48.00 EUR, paid back in 3 months" in to_buy(admin)
     rows = {row["host"]: row for row in csv.DictReader(io.StringIO(shown(admin, format="csv")))}
-    assert rows["short"]["to_order_bytes"] == str(12 * GIB)
-    assert rows["ample"]["to_order_bytes"] == "0"
+    assert (rows["short"]["wanted_plans"], rows["short"]["lacking_plans"]) == ("2", "2")
+    assert (rows["ample"]["wanted_plans"], rows["ample"]["lacking_plans"]) == ("1", "0")
     operator = Client()
     operator.force_login(make.staff_user("op@example.org", staff_role="operator"))
-    assert "12.00 EUR" not in shown(operator)
+    card = to_buy(operator)
+    assert "480 GB SSD for short" in card
+    assert "EUR" not in card and "Price of 1 TB" not in card
 
 
-def test_a_quiet_fleet_says_that_nothing_waits(admin: Client) -> None:
+def test_a_price_in_another_currency_pays_nothing_back(admin: Client) -> None:
+    short = host("short", free_gib=4)
+    waiting(short, 64)
+    sold(short, plan("Fast", 800), price_minor=800)
+    SsdPrice.objects.create(minor_per_tb=100_00, currency="USD")
+    card = to_buy(admin)
+    assert "paid back" not in card
+    assert "the price of SSD is in USD, that of Fast in EUR" in card
+
+
+def test_the_owner_enters_the_price_of_ssd_and_takes_it_back(admin: Client) -> None:
+    def save(price: str, currency: str) -> Any:
+        return admin.post(reverse("ssd-price"), {"price": price, "currency": currency})
+
     one = host("s1")
-    make.placement(make.volume(), one)
-    assert "No volume without a cache waits for its HDD" in shown(admin)
+    sold(one, plan("Fast", 800), price_minor=800)
+    assert save("180,50", "eur").status_code == 302
+    price = SsdPrice.objects.get()
+    assert (price.minor_per_tb, price.currency) == (180_50, "EUR")
+    assert 'value="180.50"' in shown(admin)
+    for wrong, currency, why in (
+        ("much", "EUR", "Enter the amount like 4.90."),
+        ("1", "XXX", "Enter a currency of ISO 4217"),
+        ("-1", "EUR", "Enter an amount of 0 or more"),
+        ("", "EUR", "This field is required."),
+    ):
+        reply = save(wrong, currency)
+        assert reply.status_code == 422 and why in html.unescape(reply.content.decode()), wrong
+    assert SsdPrice.objects.get().minor_per_tb == 180_50
+    assert save("0", "EUR").status_code == 302
+    assert not SsdPrice.objects.exists()
+
+
+def test_a_plan_that_was_seen_sold_out_is_wanted_until_the_volume_has_it(admin: Client) -> None:
+    now = timezone.now()
+    full, fast = host("full", free_gib=4), plan("Fast", 490)
+    has = sold(full, fast, price_minor=490)
+    saw, long_ago, retired = make.volume(), make.volume(), make.volume(retired_at=now)
+    for volume in (saw, long_ago, retired):
+        make.placement(volume, full)
+    for volume, days in ((has, 1), (saw, 1), (long_ago, 31), (retired, 1)):
+        seen_at = now - timedelta(days=days)
+        SoldOutView.objects.create(volume=volume, plan=fast, seen_at=seen_at)
+    assert saw_sold_out(make.staff_user("owner@example.org"), now) == {full.pk: {saw.pk}}
+    card = to_buy(admin)
+    assert "480 GB SSD for full" in card and "Customers of 1 volume saw a plan sold out" in card
+
+
+def test_hosts_that_lack_most_come_first_and_the_others_are_counted(admin: Client) -> None:
+    fast = plan("Fast", 490)
+    for n in range(7):
+        full = host(f"h{n}", free_gib=0)
+        for _ in range(n + 1):
+            volume = make.volume()
+            make.placement(volume, full)
+            SoldOutView.objects.create(volume=volume, plan=fast, seen_at=timezone.now())
+    sold(full, fast, price_minor=490)
+    card = to_buy(admin)
+    assert re.findall(r"SSD for (h\d)", card) == ["h6", "h5", "h4"]
+    assert "4 more hosts lack room." in card
+
+
+def test_a_host_without_any_plan_and_a_fleet_without_one_are_no_error(admin: Client) -> None:
+    bare = host("bare", free_gib=0)
+    make.placement(make.volume(), bare)
+    assert "No plan on sale has a cache yet" in to_buy(admin)
+    assert "Price of 1 TB" not in to_buy(admin)
+    sold(host("other"), plan("Fast", 490), price_minor=490)
+    text = shown(admin)
+    assert "Nothing more is wanted" in text
+    assert "No volume waits for its HDD, and no customer saw a plan sold out" in text
 
 
 def test_without_an_ssd_the_page_says_what_comes_next(admin: Client) -> None:

@@ -15,10 +15,15 @@ from django.utils import timezone
 from panel.models import Intent, LineKind, Order, UsageLine
 from panel.orders.pricing import prices
 from panel.staff.customers import revenue
+from panel.staff.customers.revenue_chart import revenue_charts
+from panel.staff.customers.sales_history import SalesHistory, sales_history
+from storage.analysis.sales.retention import Share
+from storage.analysis.sales.revenue_months import RevenueMonth
 from storage.byte_sizes import GIB
 from storage.models import Volume
 from storage.naming import new_key
 from tests import make
+from tests.one_line import on_one_line
 from tests.panel.staff.customers.sales import NOW, host, plan, sold
 
 pytestmark = pytest.mark.django_db
@@ -122,25 +127,113 @@ def test_an_empty_panel_says_what_comes_next(admin: Client) -> None:
     assert reverse("cache-plans") in admin.get(reverse("revenue")).content.decode()
 
 
+def history(at: datetime | None = None) -> SalesHistory:
+    user = make.staff_user(f"{new_key()}@example.org")
+    return sales_history(user, revenue.sold_caches(user), at or timezone.now())
+
+
+def again(volume: Volume, **fields: Any) -> Order:
+    """Another completed order of the volume."""
+    order = Order.objects.filter(volume=volume).latest("pk")
+    order.pk, order.key, order.trial_until = None, new_key(), None
+    for name, value in fields.items():
+        setattr(order, name, value)
+    order.save(force_insert=True)
+    return order
+
+
+def days_ago(days: float) -> datetime:
+    return timezone.now() - timedelta(days=days)
+
+
 def test_what_sales_added_and_took_is_told_apart_with_trials_that_were_kept(admin: Client) -> None:
+    """A new plan of 4.90, one that went from 4.90 to 2.90 and one of 4.90 that was cancelled in 30
+    days: +4.90 and -6.90. Two trials ended, one of which was kept for 4.90: 1 of 2, +4.90."""
     one, fast = host("s1"), plan("Fast", 490)
     sold(one, fast, price_minor=490)
-    sold(one, fast, price_minor=290, from_price_minor=490)
-    gone = sold(one, fast, price_minor=0, from_price_minor=490)
-    Order.objects.filter(volume=gone).update(to_plan=None)
-    now = timezone.now()
-    trial: dict[str, Any] = {"intent": Intent.TRIAL, "price_minor": 0}
-    kept = sold(one, fast, **trial, trial_until=now - timedelta(days=1))
-    sold(one, fast, **trial, trial_until=now - timedelta(days=2))
-    sold(one, fast, **trial, trial_until=now + timedelta(days=2))
-    order = Order.objects.get(volume=kept)
-    order.pk, order.key = None, new_key()
-    order.intent, order.price_minor, order.trial_until = Intent.UPGRADE, 490, None
-    order.save(force_insert=True)
-    lately = revenue.sales_lately(make.staff_user("owner@example.org"), now)
-    assert lately.gained == [revenue.Money(980, "EUR")]
-    assert lately.lost == [revenue.Money(-690, "EUR")]
-    assert (lately.cancelled, lately.trials_over, lately.trials_kept) == (1, 2, 1)
-    text = admin.get(reverse("revenue")).content.decode()
-    assert "1 of 2" in text and "1 plan cancelled in 30 days" in text
+    cheaper = sold(one, fast, price_minor=490, ended_at=days_ago(50))
+    again(cheaper, price_minor=290, ended_at=days_ago(5))
+    gone = sold(one, fast, price_minor=490, ended_at=days_ago(50))
+    again(gone, to_plan=None, price_minor=0, ended_at=days_ago(5))
+    Volume.objects.filter(pk=gone.pk).update(cache_plan=None)
+    trial: dict[str, Any] = {"intent": Intent.TRIAL, "price_minor": 0, "ended_at": days_ago(9)}
+    kept = sold(one, fast, **trial, trial_until=days_ago(2))
+    again(kept, intent=Intent.UPGRADE, price_minor=490, ended_at=days_ago(3))
+    lost = sold(one, fast, **trial, trial_until=days_ago(2))
+    again(lost, intent=Intent.REVERT, reverts=Order.objects.get(volume=lost), to_plan=None)
+    Volume.objects.filter(pk=lost.pk).update(cache_plan=None)
+    sold(one, fast, **trial, trial_until=days_ago(-2))
+    found = history()
+    assert found.gained == [revenue.Money(980, "EUR")]
+    assert found.lost == [revenue.Money(-690, "EUR")]
+    assert (found.trials, found.churn, found.undated) == (Share(1, 2), Share(1, 2), 0)
+    text = on_one_line(admin.get(reverse("revenue")).content.decode())
     assert "+9.80 EUR" in text and "-6.90 EUR" in text
+    assert text.count('<div class="big-figure"> 1 of 2 </div>') == 2
+
+
+def test_a_percentage_is_said_from_five_cases_on(admin: Client) -> None:
+    """One of five who paid 30 days ago left: 20 %."""
+    one, fast = host("s1"), plan("Fast", 490)
+    volumes = [sold(one, fast, price_minor=490, ended_at=days_ago(50)) for _ in range(5)]
+    again(volumes[0], to_plan=None, price_minor=0, ended_at=days_ago(5))
+    Volume.objects.filter(pk=volumes[0].pk).update(cache_plan=None)
+    assert "1 of 5 (20 %)" in on_one_line(admin.get(reverse("revenue")).content.decode())
+
+
+def test_the_present_month_is_what_is_sold_now_and_the_others_are_of_orders(admin: Client) -> None:
+    """Fast for 4.90 since 70 days and Dollar for 7.00 since 40; a third volume got Fast from staff:
+    4.90 EUR and 7.00 USD in the last month, 9.80 EUR and 7.00 USD now."""
+    one, fast, dollars = host("s1"), plan("Fast", 490), plan("Dollar", 700, "USD", gib=4)
+    sold(one, fast, price_minor=490, ended_at=days_ago(70))
+    sold(one, dollars, price_minor=700, ended_at=days_ago(40))
+    sold(one, fast)
+    found = history()
+    euros, others = found.months["EUR"], found.months["USD"]
+    assert [row.total for row in euros[-2:]] == [490, 980]
+    assert [row.total for row in others[-2:]] == [700, 700]
+    assert found.undated == 1
+    text = on_one_line(admin.get(reverse("revenue")).content.decode())
+    assert "Monthly revenue by plan in EUR" in text and "Monthly revenue by plan in USD" in text
+    assert "1 volume got a plan without an order: counted in this month alone." in text
+
+
+def test_a_plan_that_staff_took_away_or_a_volume_that_retired_ends_then() -> None:
+    one, fast = host("s1"), plan("Fast", 490)
+    taken = sold(one, fast, price_minor=490, ended_at=days_ago(50))
+    taken.cache_plan = None
+    taken.save()
+    assert history().churn == Share(1, 1)
+    assert history().months["EUR"][-2].total == 490
+
+
+def test_a_plan_that_is_sold_no_more_and_orders_of_no_known_plan_are_drawn(admin: Client) -> None:
+    """Old is retired, Gone is deleted: both have their part of the bars."""
+    months = {"EUR": [RevenueMonth(NOW, {1: 490, 2: 290})]}
+    (chart,) = revenue_charts(months, {1: "Old"}, {})
+    assert [each.name for each in chart.plans] == ["Old", "Deleted plan"]
+    assert [(each.minor, each.share) for each in chart.bars[0].segments] == [(490, 49), (290, 29)]
+    old = plan("Old", 490)
+    sold(host("s1"), old, price_minor=490, ended_at=days_ago(40))
+    old.on_offer = False
+    old.save()
+    assert ">Old</li>" in admin.get(reverse("revenue")).content.decode()
+
+
+def test_the_seventh_plan_shares_a_colour_with_those_after_it() -> None:
+    """Eight plans: five have their own, the other three (100 + 100 + 100) are one part."""
+    minor = {n: 200 if n <= 5 else 100 for n in range(1, 9)}
+    (chart,) = revenue_charts({"EUR": [RevenueMonth(NOW, minor)]}, {}, {})
+    assert [each.colour for each in chart.plans] == [1, 2, 3, 4, 5, 6]
+    assert chart.plans[-1].name == "Other plans"
+    assert chart.bars[0].cells == [200, 200, 200, 200, 200, 300]
+    assert chart.bars[0].segments[-1].top == 100 - 100 * 1300 / chart.most
+
+
+def test_orders_from_the_future_change_nothing_today() -> None:
+    one, fast = host("s1"), plan("Fast", 490)
+    sold(one, fast, price_minor=490, ended_at=days_ago(40))
+    sold(one, fast, price_minor=490, ended_at=days_ago(-400))
+    found = history()
+    assert found.gained == []
+    assert found.months["EUR"][-2].total == 490
