@@ -266,6 +266,8 @@ POLICY: Mapping[str, Act] = {
         "hosts",
         "host",
         "host-now",
+        "host-map",
+        "hosts-map",
         "host-advice",
         "host-advice-card",
         "host-volumes",
