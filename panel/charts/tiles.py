@@ -30,13 +30,13 @@ LEAST_SLICE: Final = 1 / 50
 @dataclass(frozen=True, slots=True)
 class Strip:
     """A cache on a tile: `filled` and `dirty` are shares of it in percent, `filled` None where that
-    is unknown."""
+    is unknown. `detail` is what it is and where it lies."""
 
     size_bytes: int | None
     filled: float | None
     dirty: float
     hit_rate: float | None
-    where: str = ""
+    detail: str = ""
 
     @property
     def hits(self) -> str:
@@ -48,7 +48,8 @@ class Strip:
         fill = "fill unknown" if self.filled is None else f"{percent(self.filled / 100)} full"
         hits = "unknown" if self.hit_rate is None else percent(self.hit_rate)
         dirty = f", {percent(self.dirty / 100)} dirty" if self.dirty else ""
-        return f"cache {size(self.size_bytes)}{self.where}: {fill}{dirty}, hit rate {hits}"
+        what = f"cache {size(self.size_bytes)}{f', {self.detail}' if self.detail else ''}"
+        return f"{what}: {fill}{dirty}, hit rate {hits}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,11 @@ class Thing:
     heats: tuple[tuple[str, Heat], ...] = ()
     fault: Fault | None = None
     strip: Strip | None = None
+
+    @property
+    def own_words(self) -> str:
+        """The second line of what nothing is measured of."""
+        return "" if self.size_bytes is None else size(self.size_bytes)
 
     @property
     def facts(self) -> tuple[str, ...]:

@@ -172,22 +172,25 @@ class _HostMap:
         box = pillar.volume
         lv, now = self._lv(box), self.volumes.get(box.lv_uuid)
         named = now.name if now is not None else box.name
-        detail = box.detail if named == box.name else f"{box.name}, {box.detail}"
+        strip = self._strip(pillar, lv, now)
+        details = ["" if named == box.name else box.name, box.detail]
+        if pillar.cache is not None and strip is None:
+            details.append(pillar.cache.detail)
         return Thing(
             key=f"lv-{box.lv_uuid}",
             kind="volume",
             name=named,
             size_bytes=pillar.size_bytes,
             url=now.url if now is not None else "",
-            detail=detail,
+            detail=", ".join(each for each in details if each),
             heats=NOTHING_KNOWN if now is None else (("latency", now.latency), ("busy", now.busy)),
             fault=self.reach.of_volume(lv),
-            strip=self._strip(lv, now),
+            strip=strip,
         )
 
-    def _strip(self, lv: LogicalVolume, now: VolumeNow | None) -> Strip | None:
+    def _strip(self, pillar: Pillar, lv: LogicalVolume, now: VolumeNow | None) -> Strip | None:
         cache = cache_of(self.facts, lv)
-        if cache is None:
+        if cache is None or pillar.cache is None:
             return None
         filled, dirty = (None, None) if now is None else (now.filled, now.dirty)
         if cache.size_bytes:
@@ -199,7 +202,7 @@ class _HostMap:
             None if filled is None else 100 * min(1.0, filled),
             100 * min(1.0, dirty or 0.0),
             None if now is None else now.hit_rate,
-            f" on {', '.join(cache.pvs)}" if cache.pvs else "",
+            pillar.cache.detail,
         )
 
     def _lv(self, box: Box) -> LogicalVolume:
@@ -274,7 +277,7 @@ class _HostMap:
         top = chain[-1][-1]
         if len(chain) > 1:
             return Thing(
-                key=key, kind="array", name=top.name, size_bytes=size_bytes, detail=top.detail,
+                key=key, kind="array", name=top.name, size_bytes=size_bytes, detail=_detail(top),
                 fault=fault,
             )  # fmt: skip
         if top.trouble == "missing":
@@ -308,7 +311,7 @@ class _HostMap:
             name=box.name,
             size_bytes=box.size_bytes,
             url=now.url,
-            detail=box.detail,
+            detail=_detail(box),
             heats=(("latency", now.latency), ("busy", now.busy)),
             fault=self.reach.of_disk(box.name),
         )
@@ -340,7 +343,8 @@ class _HostMap:
         touched: dict[Fault, list[str]] = {}
         for frame in (*frames, *loose):
             for tile in (frame.tile, *frame.parts):
-                if tile.thing.fault is not None:
+                is_leg = tile.thing.kind == "missing" and tile is not frame.tile
+                if tile.thing.fault is not None and not is_leg:
                     touched.setdefault(tile.thing.fault, [])
         for uuid, thing in self.things.items():
             if thing.fault is not None:
@@ -400,6 +404,11 @@ def _gravity(thing: Thing) -> tuple[int, int]:
     """What is to be read first: by its fault, then by how slow and how busy it is."""
     fault = 0 if thing.fault is None else 2 if thing.fault.has_failed else 1
     return fault, max(WORSE.index(heat.band) for _, heat in thing.heats)
+
+
+def _detail(box: Box) -> str:
+    dirty = f"{size(box.dirty_bytes)} dirty" if box.dirty_bytes else ""
+    return ", ".join(each for each in (box.detail, dirty) if each)
 
 
 def _bytes(chain: Chain) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from django.template.loader import render_to_string
 
 from panel.staff.hosts.storage_stack import Pillar, StackGroup, kind_of, stack_of
 from storage.agent.facts.inventory import inventory
@@ -271,10 +270,3 @@ def test_a_bcache_in_no_group_tells_who_uses_it_and_whether_it_waits() -> None:
     assert first[-1][0].trouble == "is stopped: its cache is missing"
     assert names(second) == [["sda"], ["md0"], ["bcache1"]]
     assert second[-1][0].detail == "bcache, no cache, used by web12 · vdb"
-
-
-def test_what_such_a_bcache_has_not_written_back_is_on_the_page() -> None:
-    backing = BareBacking("sdb", "bcache0", None, "writeback", "dirty", 3 << 20, ())
-    (chain,) = stack_of(make.facts(backings=(backing,), pvs=())).loose
-    page = render_to_string("staff/hosts/_stack_chain.html", {"chain": chain})
-    assert "bcache0" in page and "3 MiB dirty" in page
