@@ -111,6 +111,31 @@ class Tile:
     room: Literal["all", "wide", "none"]
     has_figures: bool
 
+    @property
+    def strip_px(self) -> int:
+        """How high the strip of its cache is: a small tile shows mostly its colour."""
+        return 3 if self.room == "none" else 7
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A thing in the list that says what a map shows, with those below it."""
+
+    thing: Thing
+    below: tuple[Thing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What volumes lie on: a disk alone, or something with disks in it as `parts`."""
+
+    tile: Tile
+    parts: tuple[Tile, ...]
+
+    @property
+    def branch(self) -> Branch:
+        return Branch(self.tile.thing, tuple(part.thing for part in self.parts))
+
 
 Height = Literal["row", "s", "m", "l", "xl"]
 HEIGHTS_PX: Final[Mapping[Height, tuple[int, int]]] = {
@@ -129,6 +154,10 @@ class Map:
 
     tiles: tuple[Tile, ...]
     height: Height
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        return tuple(Branch(tile.thing) for tile in self.tiles)
 
 
 def tiled(

@@ -28,12 +28,6 @@ def width_of(part: object, whole: object) -> str:
 
 
 @register.filter
-def svg_percent(length: float) -> str:
-    """A length of SVG, "41.25%": in no language with a comma."""
-    return f"{length:.2f}%"
-
-
-@register.filter
 def is_tight(part: object, whole: object) -> bool:
     """Whether `part` is nearly all of `whole`."""
     above, below = _number(part), _number(whole)

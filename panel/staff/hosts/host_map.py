@@ -14,7 +14,7 @@ from zlib import crc32
 
 from panel.charts.heat import UNKNOWN, WORSE, Heat
 from panel.charts.heat import worst as worst_heat
-from panel.charts.tiles import Map, Strip, Thing, Tile, sliced, tiled
+from panel.charts.tiles import Branch, Frame, Map, Strip, Thing, Tile, sliced, tiled
 from panel.staff.hosts.storage_stack import Pillar, StackGroup, Tier, stack_of
 from storage.formatting import counted, size
 from storage.health.failure_reach import FailureReach, Fault
@@ -60,14 +60,6 @@ class DiskNow:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """What volumes lie on: a disk alone, or something with disks in it as `parts`."""
-
-    tile: Tile
-    parts: tuple[Tile, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class TierMap:
     """Of a group."""
 
@@ -79,23 +71,15 @@ class TierMap:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedVolume:
-    """A volume in the list, with who uses it."""
-
-    thing: Thing
-    users: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class GroupMap:
-    """`trouble` is "" for a whole group."""
+    """`trouble` is "" for a whole group; `volumes` are those of the list, with who uses them."""
 
     key: str
     name: str
     words: str
     trouble: str
     tiers: tuple[TierMap, ...]
-    volumes: tuple[ListedVolume, ...]
+    volumes: tuple[Branch, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +138,7 @@ class _HostMap:
             self.things[pillar.volume.lv_uuid] = self._volume(pillar)
         missing = group.vg.missing_pv_count
         listed = (
-            ListedVolume(
-                self.things[pillar.volume.lv_uuid], tuple(user.name for user in pillar.users)
-            )
+            Branch(self.things[pillar.volume.lv_uuid], tuple(_user(user) for user in pillar.users))
             for pillar in group.pillars
         )
         return GroupMap(
@@ -398,6 +380,10 @@ def _guest(name: str, things: Sequence[Thing]) -> Thing:
         heats=tuple((kind, worst_heat(each)) for kind, each in heats.items()),
         fault=worst_fault(each.fault for each in things),
     )
+
+
+def _user(box: Box) -> Thing:
+    return Thing(key=box.name, kind="guest", name=f"used by {box.name}")
 
 
 def _gravity(thing: Thing) -> tuple[int, int]:

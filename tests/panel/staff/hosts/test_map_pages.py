@@ -75,7 +75,7 @@ def test_without_a_fresh_figure_a_volume_is_unknown(staff: Client, why: str) -> 
     there = scene()
     if why != "never sampled":
         old = timezone.now() - timedelta(hours=1 if why == "old" else 0)
-        sampled(there, at=old, gap="restart" if why == "gap" else "")
+        sampled(there, at=old, gap="rebooted" if why == "gap" else "")
     text = read(staff, "host-map", there.host.key, part=True)
     assert tile(text, "volume") == "tile-volume latency-unknown busy-unknown"
 
@@ -88,7 +88,7 @@ def test_a_volume_that_read_nothing_is_neither_fast_nor_unknown(staff: Client) -
 
 
 def test_a_disk_is_coloured_by_its_own_samples_and_leads_to_its_page(staff: Client) -> None:
-    there = scene(disks=(make.disk("sdc"),))
+    there = scene(disks=(make.disk("sdc"),), pvs=(make.pv(),))
     known = make.physical_disk(there.host, name="sdc")
     device = Device.objects.create(
         host=there.host, kind=DeviceKind.DISK, identity="x", name="sdc", size_bytes=1, is_fast=False
