@@ -31,6 +31,7 @@ from panel.staff.hosts import (
     enrol_pages,
     host_actions,
     host_list,
+    map_pages,
     tag_pages,
     timeline_pages,
 )
@@ -213,6 +214,7 @@ urlpatterns = [
     path("volumes/<str:key>/restore", lifecycle_pages.restore_volume, name="volume-restore"),
     path("volumes/<str:key>/destroy", lifecycle_pages.destroy_volume, name="volume-destroy"),
     path("volumes/<str:key>/discard", lifecycle_pages.discard_volume, name="volume-discard"),
+    path("hosts/map", map_pages.hosts_map, name="hosts-map"),
     path("hosts/tags", tag_pages.host_tags, name="host-tags"),
     path("hosts/tags/limit", tag_pages.set_tag_limit, name="host-tag-limit"),
     path("hosts/new", enrol_pages.new_host, name="host-new"),
@@ -224,6 +226,7 @@ urlpatterns = [
         allocation_pages.preview_allocation,
         name="host-allocation-preview",
     ),
+    path("hosts/<str:key>/map", map_pages.host_map_now, name="host-map"),
     path("hosts/<str:key>/disks", host_pages.host_disks, name="host-disks"),
     path("hosts/<str:key>/disks/<str:disk>", disk_pages.disk, name="host-disk"),
     path("hosts/<str:key>/disks/<str:disk>/enter", disk_pages.enter, name="host-disk-enter"),

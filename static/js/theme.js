@@ -1,6 +1,6 @@
 // Colour theme: "auto" follows the system, "light" and "dark" are a choice kept in this browser. A page
 // with data-own-theme keeps its own one under that name, and is dark at first.
-// Likewise how dense tables are. The time zone of pages is a cookie, as the server writes times: that
+// Likewise how dense tables are, and by what the maps are coloured. The time zone of pages is a cookie, as the server writes times: that
 // of the browser, or UTC as the person chose in a chart. Loaded in <head> without defer, so that the page is never painted in the wrong colours.
 (() => {
   const root = document.documentElement;
@@ -19,8 +19,12 @@
   document.addEventListener("zone", tellZone);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const own = root.dataset.ownTheme ?? "";
-  const themes = own ? ["dark", "light", "auto"] : ["auto", "light", "dark"];
-  const orders = { theme: themes, density: ["comfortable", "compact"] };
+  const orders = {
+    theme: own ? ["dark", "light", "auto"] : ["auto", "light", "dark"],
+    density: ["comfortable", "compact"],
+    map: ["latency", "busy"],
+    fleet: ["latency", "busy", "problems"],
+  };
   const read = (name) => {
     try {
       const kept = localStorage.getItem(own + name);
@@ -29,15 +33,18 @@
       return orders[name][0]; // storage is blocked
     }
   };
-  const choices = { theme: read("theme"), density: read("density") };
+  const choices = Object.fromEntries(Object.keys(orders).map((name) => [name, read(name)]));
   const apply = () => {
-    const { theme } = choices;
+    const { theme, ...others } = choices;
     root.dataset.bsTheme = theme === "auto" ? (dark.matches ? "dark" : "light") : theme;
-    root.dataset.density = choices.density;
+    Object.assign(root.dataset, others);
     for (const [name, choice] of Object.entries(choices)) {
       for (const button of document.querySelectorAll(`[data-${name}-switch]`)) {
         button.hidden = false;
         button.querySelector(`[data-${name}-name]`).textContent = button.dataset[choice] ?? choice;
+      }
+      for (const button of document.querySelectorAll(`[data-choice="${name}"]`)) {
+        button.ariaPressed = String(button.value === choice);
       }
     }
   };
@@ -45,10 +52,12 @@
   dark.addEventListener("change", apply);
   document.addEventListener("DOMContentLoaded", apply);
   document.addEventListener("click", (event) => {
-    const name = Object.keys(orders).find((each) => event.target.closest(`[data-${each}-switch]`));
+    const chosen = event.target.closest("[data-choice]");
+    const isSwitch = (each) => event.target.closest(`[data-${each}-switch]`);
+    const name = chosen?.dataset.choice ?? Object.keys(orders).find(isSwitch);
     if (!name) return;
     const order = orders[name];
-    choices[name] = order[(order.indexOf(choices[name]) + 1) % order.length];
+    choices[name] = chosen?.value ?? order[(order.indexOf(choices[name]) + 1) % order.length];
     try {
       localStorage.setItem(own + name, choices[name]);
     } catch {

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from storage.inventory.device_tree import is_part_of
+from storage.inventory.device_tree import disk_below
 from storage.inventory.facts import HostFacts, LogicalVolume
 
 Fractions = Mapping[str, float]
@@ -102,12 +102,6 @@ def disk_map(facts: HostFacts) -> DiskMap:
         tiers[name] = tiers.get(name, True) and pv.tier == "fast"
     legs = {lv.uuid: Legs(_lying(facts, lv), _cache_of(facts, lv)) for lv in facts.public_lvs()}
     return DiskMap(legs, tiers)
-
-
-def disk_below(facts: HostFacts, pv: str) -> str:
-    """The array or the disk that a physical volume lies on, or is."""
-    names = [*(each.name for each in facts.arrays), *(each.name for each in facts.disks)]
-    return next((name for name in names if is_part_of(pv, name)), pv)
 
 
 def used_disks(

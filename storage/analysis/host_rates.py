@@ -15,9 +15,8 @@ import numpy as np
 from storage.analysis.curve.prospects import HostRates
 from storage.analysis.curve.queueing import SLOW_MS
 from storage.analysis.disk_activity import array_members, busy_courses
-from storage.analysis.disk_users import disk_below
 from storage.analysis.priors import LearnedRate, Measured, learned
-from storage.inventory.device_tree import is_part_of
+from storage.inventory.device_tree import disk_below, is_part_of
 from storage.inventory.facts import HostFacts
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates import CachedBy

@@ -69,6 +69,12 @@ def _disks_below(facts: HostFacts, pv: str) -> frozenset[str]:
     )
 
 
+def disk_below(facts: HostFacts, pv: str) -> str:
+    """The array or the disk that a physical volume lies on, or is."""
+    names = [*(each.name for each in facts.arrays), *(each.name for each in facts.disks)]
+    return next((name for name in names if is_part_of(pv, name)), pv)
+
+
 def boxes_of(chain: Chain) -> Iterable[Box]:
     return (box for stage in chain for box in stage)
 

@@ -94,9 +94,9 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         follow(tab, host.name)
         opened(tab, "Settings")
         expect(card(tab, "Policy and volume groups")).to_contain_text("observe-only")
-        opened(tab, "Disks and layout")
+        opened(tab, "Map and disks")
         for name in (bare.lv, bare.guest, cached.lv, cached.guest):
-            expect(card(tab, "Storage layout")).to_contain_text(name)
+            expect(card(tab, "Storage map")).to_contain_text(name)
         opened(tab, "Summary")
         follow(tab, "Open advice")
         with machine.load(cached.lv):

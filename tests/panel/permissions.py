@@ -62,7 +62,9 @@ TABLE = (
     # Hosts and volumes
     Row("hosts", "GET", SEE),
     Row("host", "GET", SEE, ("host",)),
+    Row("hosts-map", "GET", SEE),
     Row("host-now", "GET", SEE, ("host",)),
+    Row("host-map", "GET", SEE, ("host",)),
     Row("host-advice", "GET", SEE, ("host",)),
     Row("host-advice-card", "GET", SEE, ("host",)),
     Row("host-volumes", "GET", SEE, ("host",)),

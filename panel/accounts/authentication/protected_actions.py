@@ -270,6 +270,8 @@ POLICY: Mapping[str, Act] = {
         "hosts",
         "host",
         "host-now",
+        "host-map",
+        "hosts-map",
         "host-advice",
         "host-advice-card",
         "host-volumes",

@@ -35,12 +35,15 @@ FIELDS: Final = (
     "created_at",
     "maintenance_since",
     "maintenance_until",
+    "slow_read_ms",
+    "busy_percent",
     "activity__at",
     "activity__read_iops",
     "activity__write_iops",
     "activity__busy",
     "activity__busiest_id",
     "activity__dirty_bytes",
+    "activity__top_read_ms",
     *(f"outline__{name}" for name in OUTLINE_FIELDS),
 )
 """What the pages over all hosts look at: never the inventory."""

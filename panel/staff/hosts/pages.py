@@ -1,4 +1,4 @@
-"""One host's page in tabs (summary, volumes, disks and layout, jobs, settings) and its fragments.
+"""One host's page in tabs (summary, volumes, map and disks, jobs, settings) and its fragments.
 They only read; `panel.staff.hosts.host_actions` changes hosts."""
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from panel.staff.hosts.host_volumes import (
     residents_of,
     untagged,
 )
+from panel.staff.hosts.map_pages import host_map_context
 from panel.staff.hosts.problem_rows import problem_rows
-from panel.staff.hosts.storage_stack import DRAWN, fold, stack_of
+from panel.staff.hosts.storage_stack import stack_of
 from panel.staff.tabs import Tab
 from storage.access import staff_view
 from storage.formatting import counted
@@ -78,7 +79,7 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
     names = (
         ("host", "Summary"),
         ("host-volumes", "Volumes"),
-        ("host-disks", "Disks and layout"),
+        ("host-disks", "Map and disks"),
         ("host-allocation", "SSD"),
         ("host-jobs", "Jobs"),
         ("host-history", "History"),
@@ -264,21 +265,15 @@ def _drifts(request: HttpRequest, host: Host, facts: HostFacts) -> dict[str, obj
 @staff_view()
 @require_safe
 def host_disks(request: HttpRequest, key: str) -> HttpResponse:
-    """What the host's storage is built of; `stack=all` draws every volume."""
+    """What the host's storage is built of, as a map and in tables."""
     shown = find_host(request, key)
     facts = inventory_of(shown)
     context: dict[str, Any] = {**frame(request, shown, "host-disks"), "facts": facts}
     if facts is not None:
-        residents = residents_of(shown)
-        stack = stack_of(facts)
-        waits = {each.lv_uuid: each.waits for each in residents if each.lv_uuid and each.waits}
-        limit = None if request.GET.get("stack") == "all" else DRAWN
         disks = disk_health(shown, facts, timezone.now())
         arrays = arrays_of(shown, facts, failing_disks(disks))
         context |= {
-            "stack": stack,
-            "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
-            "known": {each.lv_uuid: each for each in residents if each.lv_uuid},
+            **host_map_context(request.user, shown, facts),
             "arrays": arrays,
             "has_array_work": any(row.commands or row.progress for row in arrays),
             "disks": disks,

@@ -1,15 +1,14 @@
 """The layers of a host's storage: disk -> array -> volume group -> volume -> cache -> guest. Pure.
 
 The stack contains everything on the host, managed or not. A bcache cache device in use is drawn as
-a cache. A page draws the devices of a tier side by side, and each volume as a row above them.
+a cache. `host_map` draws it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from storage.agent.commands.retirement import retired
 from storage.inventory.device_tree import (
@@ -40,8 +39,6 @@ KINDS = (
     ({"integrity"}, "integrity"),
 )
 """LVM layouts that have a name of their own, the more particular first."""
-DRAWN: Final = 6
-"""So many volumes of a group are drawn where it has more: enough to see who is who."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +67,6 @@ class Pillar:
     @property
     def size_bytes(self) -> int:
         return self.volume.size_bytes or 0
-
-    @property
-    def boxes(self) -> Stage:
-        return (self.volume, *((self.cache,) if self.cache is not None else ()), *self.users)
-
-    @property
-    def is_in_trouble(self) -> bool:
-        return any(box.trouble for box in self.boxes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,50 +185,3 @@ def _cache_box(facts: HostFacts, lv: LogicalVolume) -> Box | None:
         used_bytes=cache.used_bytes,
         dirty_bytes=cache.dirty_bytes,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """The volumes that are not drawn, together; sizes in bytes."""
-
-    count: int
-    size_bytes: int
-    cached_count: int
-    used_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Folded:
-    """`largest_bytes` is the size of the largest volume of the group, drawn or not; `rest` is None
-    where all are drawn."""
-
-    drawn: tuple[Pillar, ...]
-    rest: Rest | None
-    largest_bytes: int
-
-
-def fold(
-    pillars: Sequence[Pillar], waits: Mapping[str, float], limit: int | None = DRAWN
-) -> Folded:
-    """Those in trouble first, then by how much their I/O waits (`waits`: seconds in a second by
-    the volume's LV uuid), then those in use, then the largest. `limit` None draws all."""
-    ordered = sorted(
-        pillars,
-        key=lambda pillar: (
-            not pillar.is_in_trouble,
-            -waits.get(pillar.volume.lv_uuid, 0.0),
-            not pillar.users,
-            -pillar.size_bytes,
-            pillar.volume.name,
-        ),
-    )
-    drawn = ordered if limit is None else ordered[:limit]
-    folded = ordered[len(drawn) :]
-    rest = Rest(
-        len(folded),
-        sum(pillar.size_bytes for pillar in folded),
-        sum(pillar.cache is not None and pillar.cache.is_fast for pillar in folded),
-        sum(bool(pillar.users) for pillar in folded),
-    )
-    largest_bytes = max((pillar.size_bytes for pillar in pillars), default=0)
-    return Folded(tuple(drawn), rest if folded else None, largest_bytes)

@@ -39,7 +39,8 @@ class Latest(Figures):
     """The last sample of a volume, taken at `at`, `age_seconds` ago.
 
     `gap` says why there are no figures at all, `cache_gap` why only those of the cache are
-    missing; both have a `sentence`. The gauges are of the moment of the sample.
+    missing; both have a `sentence`. The gauges are of the moment of the sample. `busy` is the share
+    of the interval in which the volume had I/O under way, 0 to 1.
     `suspended`: I/O of the device is frozen. `cache_state`: what is wrong with the cache, "" when
     nothing is.
     """
@@ -55,6 +56,7 @@ class Latest(Figures):
     used_bytes: int | None
     dirty_bytes: int | None
     suspended: bool
+    busy: float | None = None
 
 
 def latest(volume: Volume) -> Latest | None:
@@ -85,7 +87,13 @@ def _latest(row: Mapping[str, Any], now: datetime) -> Latest:
         used_bytes=row["used_bytes"],
         dirty_bytes=row["dirty_bytes"],
         suspended=row["suspended"],
+        busy=None if row["gap"] else _busy(row),
     )
+
+
+def _busy(row: Mapping[str, Any]) -> float | None:
+    busy_ms, dt_ms = row["busy_ms"], row["dt_ms"]
+    return min(1.0, busy_ms / dt_ms) if dt_ms and busy_ms is not None else None
 
 
 def _delta(row: Mapping[str, Any]) -> Delta:

@@ -10,10 +10,10 @@ from storage.analysis.disk_users import (
     DiskTimes,
     UsedDisk,
     VolumeTimes,
-    disk_below,
     disk_map,
     used_disks,
 )
+from storage.inventory.device_tree import disk_below
 from storage.inventory.facts import HostFacts, LogicalVolume
 from tests import make
 

@@ -77,16 +77,6 @@ def test_the_volumes_that_wait_longest_are_listed_first_and_the_list_of_all_is_a
     assert "All 15 volumes" in listed
 
 
-def test_a_full_host_is_folded_and_can_be_drawn_whole(staff: Client) -> None:
-    host = full(15)
-    drawn = section(page(staff, host, "host-disks"), "stack")
-    assert drawn.count('class="pillar"') == 6
-    assert "9 more volumes" in drawn
-    whole = section(page(staff, host, "host-disks", stack="all"), "stack")
-    assert whole.count('class="pillar"') == 15
-    assert "more volumes" not in whole
-
-
 def test_each_tab_leads_to_the_problems_and_a_host_in_trouble_is_not_green(staff: Client) -> None:
     gone = full(3)
     Placement.objects.filter(host=gone).update(missing_since=timezone.now())
@@ -100,7 +90,7 @@ def test_each_tab_leads_to_the_problems_and_a_host_in_trouble_is_not_green(staff
         assert "1 problem</span>" in head
 
 
-@pytest.mark.parametrize("name", [*TABS, "host-now", "host-checks"])
+@pytest.mark.parametrize("name", [*TABS, "host-now", "host-map", "host-checks"])
 def test_more_volumes_cost_no_more_queries(staff: Client, name: str) -> None:
     few, many = full(10), full(100)
     page(staff, few, name)

@@ -13,7 +13,14 @@ from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db
 
-TABS = ("volume", "volume-curve", "volume-comparison", "volume-jobs", "volume-history", "volume-details")
+TABS = (
+    "volume",
+    "volume-curve",
+    "volume-comparison",
+    "volume-jobs",
+    "volume-history",
+    "volume-details",
+)
 
 
 @pytest.fixture

@@ -1,0 +1,81 @@
+"""The colours of maps: a figure's band, with the figure in words. Pure.
+
+The last band begins where the panel calls something slow or saturated. What is unknown has no
+colour, and is never the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from storage.formatting import ms, percent
+
+Band = Literal["none", "1", "2", "3", "unknown", "4"]
+"""From the best to the worst: "none" has nothing to measure, "4" is over its limit."""
+WORSE: Final[tuple[Band, ...]] = ("none", "1", "2", "3", "unknown", "4")
+SSD_MS: Final = 1
+FAST_MS: Final = 5
+HALF, MUCH = 0.3, 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """`words` are the figure with its unit."""
+
+    band: Band
+    words: str
+
+
+UNKNOWN: Final = Heat("unknown", "unknown")
+NO_READS: Final = Heat("none", "no reads")
+
+
+def latency_heat(read_ms: float | None, slow_ms: float) -> Heat:
+    """Of reads that took `read_ms` on average; None where there were none. What takes `slow_ms` is
+    slow."""
+    if read_ms is None:
+        return NO_READS
+    words = ms(read_ms)
+    if read_ms >= slow_ms:
+        return Heat("4", words)
+    return Heat("1" if read_ms < SSD_MS else "2" if read_ms < FAST_MS else "3", words)
+
+
+def busy_heat(busy: float | None, limit_percent: float) -> Heat:
+    """Of what had I/O under way for `busy` of the time (0 to 1), None where that is unknown. From
+    `limit_percent` on it is saturated."""
+    if busy is None:
+        return UNKNOWN
+    words = percent(round(busy, 3))
+    if busy * 100 >= limit_percent:
+        return Heat("4", words)
+    return Heat("1" if busy < HALF else "2" if busy < MUCH else "3", words)
+
+
+def worst(heats: Iterable[Heat]) -> Heat:
+    """The worst of several, the first where they are alike; unknown where there is none."""
+    return max(heats, key=lambda each: WORSE.index(each.band), default=UNKNOWN)
+
+
+def latency_legend(slow_ms: float, *, differs: str = "") -> tuple[Heat, ...]:
+    """The bands in words. `differs` says for what other limits hold."""
+    return (
+        Heat("1", f"under {SSD_MS} ms"),
+        Heat("2", f"{SSD_MS} to {FAST_MS} ms"),
+        Heat("3", f"from {FAST_MS} ms"),
+        Heat("4", f"slow: from {slow_ms:g} ms{differs}"),
+        NO_READS,
+        UNKNOWN,
+    )
+
+
+def busy_legend(limit_percent: float) -> tuple[Heat, ...]:
+    return (
+        Heat("1", f"under {percent(HALF)}"),
+        Heat("2", f"{HALF * 100:.0f} to {percent(MUCH)}"),
+        Heat("3", f"from {percent(MUCH)}"),
+        Heat("4", f"saturated: from {limit_percent:g} %"),
+        UNKNOWN,
+    )
