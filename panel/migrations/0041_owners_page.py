@@ -10,7 +10,7 @@ from storage.migrations._operations import run_sql
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('panel', '0039_benchmark_scope'),
+        ("panel", "0040_kiosk_links"),
         ('storage', '0058_gates'),
     ]
 
