@@ -75,6 +75,7 @@ class SlowCard:
     users: tuple[CardUser, ...]
     lacks: tuple[str, ...]
     remedies: tuple[CardRemedy, ...]
+    closed: tuple[str, ...]
     no_remedy: str
     changes: tuple[TimelineRow, ...]
     verdicts: tuple[tuple[str, str, str], ...]
@@ -158,6 +159,7 @@ def _card(found: Slowness, user: Person, subject: str, url: str) -> SlowCard:
         ),
         lacks=tuple(staff_words.LACKS[each] for each in explanation.lacks),
         remedies=tuple(_remedies(found, labels, user)),
+        closed=staff_words.closed_caches(explanation, labels),
         no_remedy=staff_words.no_remedy(explanation),
         changes=tuple(rows_of(found.changes, place)),
         verdicts=tuple(

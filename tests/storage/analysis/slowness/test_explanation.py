@@ -83,7 +83,7 @@ def test_where_no_cache_helps_it_says_why_and_a_neighbour_can_be_limited() -> No
     assert [each.help for each in found.remedies] == [Help.LIMIT]
     alone = explained(disk((VICTIM, 0.9)), full)
     assert alone.remedies == ()
-    assert alone.no_help == ("There is no SSD space left for a cache.",)
+    assert alone.closed == (full,) and found.closed == (none, full)
 
 
 def test_no_cache_is_advised_for_a_volume_that_waits_for_an_ssd() -> None:
@@ -93,7 +93,7 @@ def test_no_cache_is_advised_for_a_volume_that_waits_for_an_ssd() -> None:
 
 def test_what_no_volume_does_is_over_by_itself() -> None:
     found = explained(disk((VICTIM, 0.1), other=0.9), offer(VICTIM))
-    assert (found.remedies, found.no_help) == ((), ())
+    assert (found.remedies, found.closed) == ((), ())
 
 
 @pytest.mark.parametrize("lack", [Lack.SAMPLES, Lack.READS])
