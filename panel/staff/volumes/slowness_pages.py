@@ -25,7 +25,7 @@ from panel.staff.timeline import TimelineRow, rows_of
 from storage.access import Person, Right, may, staff_view
 from storage.analysis.disk_condition import LOOKED_AT
 from storage.analysis.slowness import staff_words
-from storage.analysis.slowness.explanation import Help, Remedy, SlowExplanation
+from storage.analysis.slowness.explanation import Help, Remedy, SlowExplanation, State
 from storage.analysis.slowness.staff_words import RemedyWords
 from storage.formatting import size
 from storage.health.slowness import BUSY_FOR
@@ -36,6 +36,12 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 OWN_WORDS: Final = ("read_time", "disk_load")
 """What alerts that are judged by these say, the card says itself."""
+TITLES: Final = {
+    State.SLOW: "Why is it slow?",
+    State.OVER: "Why was it slow?",
+    State.WELL: "Is it slow?",
+    State.UNKNOWN: "Is it slow?",
+}
 NOT_ALLOWED: Final = "Requires the operator role."
 
 
@@ -67,6 +73,7 @@ class SlowCard:
     `all_url` shows every user of every disk at that time, `history_url` the time line."""
 
     subject: str
+    title: str
     url: str
     explanation: SlowExplanation
     what: str
@@ -142,6 +149,7 @@ def _card(found: Slowness, user: Person, subject: str, url: str) -> SlowCard:
         history = reverse("volume-history", args=[own.volume.key])
     return SlowCard(
         subject=subject,
+        title=TITLES[explanation.timing.state],
         url=url,
         explanation=explanation,
         what=staff_words.what_is(explanation),

@@ -92,7 +92,7 @@ def helps(explanation: SlowExplanation, *, has_cache: bool) -> str:
     disk = explanation.disk
     if disk is None or disk.is_fast or explanation.cause in (Cause.OUTSIDE, Cause.FAULT):
         return ""
-    if explanation.cause == Cause.UNKNOWN:
+    if explanation.cause == Cause.UNKNOWN or explanation.timing.state == State.WELL:
         return ""
     if has_cache:
         return gettext("A larger cache may help. The plans show what each would bring.")

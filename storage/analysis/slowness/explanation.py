@@ -76,14 +76,15 @@ class ReadSpeed:
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Whether it is slow, and when: `since` and `until` are of the last slow time, `until` None
-    while it lasts; `is_older`: it began before what is looked at. `looked_at` is the end of what
-    the figures are of."""
+    while it lasts; `is_older`: it began before what is looked at. `is_alerted`: an alert about its
+    speed is open. `looked_at` is the end of what the figures are of."""
 
     state: State
     looked_at: datetime
     since: datetime | None = None
     until: datetime | None = None
     is_older: bool = False
+    is_alerted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,8 @@ def explain(
     lacks: Collection[Lack] = (),
 ) -> SlowExplanation:
     """The explanation of one volume, or of one disk. `faults` are sentences on what is wrong with
-    the disk, `offers` are by volume, `lacks` what the figures were found to lack."""
+    the disk, `offers` are by volume, `lacks` what the figures were found to lack. What is not slow
+    needs no remedy, unless an alert says that its figures are not well."""
     missing = dict.fromkeys(lacks)
     users = disk.users if disk is not None else ()
     own = sum(user.share for user in users if user.volume_id == volume_id)
@@ -181,6 +183,8 @@ def explain(
     top = tuple(user for user in users[:NAMED] if user.share >= LEAST_SHARE)
     cause = _cause(volume_id, timing, disk, bool(faults), own, others, tuple(missing))
     remedies, closed = _remedies(volume_id, cause, disk, users, offers)
+    if timing.state == State.WELL and not timing.is_alerted and not faults:
+        remedies, closed = (), ()
     return SlowExplanation(
         volume_id=volume_id,
         timing=timing,

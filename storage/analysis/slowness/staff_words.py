@@ -119,6 +119,8 @@ def no_remedy(explanation: SlowExplanation) -> str:
     """Why no action is named; "" where one is, or where it is said of each cache."""
     if explanation.remedies or explanation.closed:
         return ""
+    if explanation.timing.state == State.WELL:
+        return "It is not slow: nothing is to be done."
     if explanation.cause in NO_REMEDY:
         return NO_REMEDY[explanation.cause]
     if explanation.disk is not None and explanation.disk.is_fast:
