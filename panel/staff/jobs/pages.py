@@ -78,7 +78,7 @@ def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     visible = Job.objects.visible_to(request.user).with_names()
     last = visible.filter(volume=volume, dry_run=False)[:LAST_JOBS]
-    return render(request, "staff/volumes/_volume_jobs.html", {"jobs": last})
+    return render(request, "staff/volumes/_volume_jobs.html", {"jobs": last, "volume": volume})
 
 
 def _job(request: HttpRequest, key: str) -> Job:
