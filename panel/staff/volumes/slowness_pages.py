@@ -77,6 +77,7 @@ class SlowCard:
     url: str
     explanation: SlowExplanation
     what: str
+    disk_title: str
     disk: str
     why: str
     users: tuple[CardUser, ...]
@@ -153,6 +154,7 @@ def _card(found: Slowness, user: Person, subject: str, url: str) -> SlowCard:
         url=url,
         explanation=explanation,
         what=staff_words.what_is(explanation),
+        disk_title=staff_words.disk_title(explanation),
         disk=staff_words.disk_name(explanation),
         why=staff_words.why_is(explanation, labels),
         users=tuple(

@@ -64,6 +64,13 @@ def _what_disk_does(explanation: SlowExplanation) -> str:
     return f"It is not overloaded: {queue}"
 
 
+def disk_title(explanation: SlowExplanation) -> str:
+    """What its name stands beside."""
+    if explanation.volume_id is None:
+        return "Disk"
+    return "Waited for" if explanation.timing.state == State.OVER else "Waits for"
+
+
 def disk_name(explanation: SlowExplanation) -> str:
     """Such as "HDD sdc"; "" where none is known."""
     disk = explanation.disk
