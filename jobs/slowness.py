@@ -4,7 +4,7 @@ changed before."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -119,7 +119,7 @@ def _joined(
 ) -> Slowness:
     explanation = explain(
         read.volume_id,
-        read.timing,
+        replace(read.timing, is_alerted=bool(verdicts)),
         read.speed,
         read.disk,
         faults=tuple(faults),

@@ -72,7 +72,7 @@ class SlownessShape(Shape):
     why = Text("Why it waits, as a sentence for people.")
     users = SlowUserShape("The volumes that use the disk most.", many=True, staff=True)
     remedies = SlowRemedyShape("What helps, the best first.", many=True, staff=True)
-    no_remedy = Text("Why nothing helps; empty: something does.", staff=True)
+    no_remedy = Text("What does not help, and why; empty: nothing is known not to.", staff=True)
     changes = SlowChangeShape("What changed before, newest first.", many=True)
 
 
@@ -158,5 +158,7 @@ def _for_staff(found: Slowness) -> dict[str, Any]:
             if each.volume_id in rows
         ],
         "remedies": remedies,
-        "no_remedy": staff_words.no_remedy(explanation),
+        "no_remedy": " ".join(
+            (*staff_words.closed_caches(explanation, labels), staff_words.no_remedy(explanation))
+        ).strip(),
     }

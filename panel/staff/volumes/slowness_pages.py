@@ -25,7 +25,7 @@ from panel.staff.timeline import TimelineRow, rows_of
 from storage.access import Person, Right, may, staff_view
 from storage.analysis.disk_condition import LOOKED_AT
 from storage.analysis.slowness import staff_words
-from storage.analysis.slowness.explanation import Help, Remedy, SlowExplanation
+from storage.analysis.slowness.explanation import Help, Remedy, SlowExplanation, State
 from storage.analysis.slowness.staff_words import RemedyWords
 from storage.formatting import size
 from storage.health.slowness import BUSY_FOR
@@ -36,6 +36,12 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 OWN_WORDS: Final = ("read_time", "disk_load")
 """What alerts that are judged by these say, the card says itself."""
+TITLES: Final = {
+    State.SLOW: "Why is it slow?",
+    State.OVER: "Why was it slow?",
+    State.WELL: "Is it slow?",
+    State.UNKNOWN: "Is it slow?",
+}
 NOT_ALLOWED: Final = "Requires the operator role."
 
 
@@ -67,14 +73,17 @@ class SlowCard:
     `all_url` shows every user of every disk at that time, `history_url` the time line."""
 
     subject: str
+    title: str
     url: str
     explanation: SlowExplanation
     what: str
+    disk_title: str
     disk: str
     why: str
     users: tuple[CardUser, ...]
     lacks: tuple[str, ...]
     remedies: tuple[CardRemedy, ...]
+    closed: tuple[str, ...]
     no_remedy: str
     changes: tuple[TimelineRow, ...]
     verdicts: tuple[tuple[str, str, str], ...]
@@ -141,9 +150,11 @@ def _card(found: Slowness, user: Person, subject: str, url: str) -> SlowCard:
         history = reverse("volume-history", args=[own.volume.key])
     return SlowCard(
         subject=subject,
+        title=TITLES[explanation.timing.state],
         url=url,
         explanation=explanation,
         what=staff_words.what_is(explanation),
+        disk_title=staff_words.disk_title(explanation),
         disk=staff_words.disk_name(explanation),
         why=staff_words.why_is(explanation, labels),
         users=tuple(
@@ -158,6 +169,7 @@ def _card(found: Slowness, user: Person, subject: str, url: str) -> SlowCard:
         ),
         lacks=tuple(staff_words.LACKS[each] for each in explanation.lacks),
         remedies=tuple(_remedies(found, labels, user)),
+        closed=staff_words.closed_caches(explanation, labels),
         no_remedy=staff_words.no_remedy(explanation),
         changes=tuple(rows_of(found.changes, place)),
         verdicts=tuple(

@@ -25,39 +25,66 @@ def what_is(explanation: SlowExplanation) -> str:
 
 
 def where_is(explanation: SlowExplanation) -> str:
-    """What kind of disk it waits for, and how busy that is; "" where that is not known."""
-    disk = explanation.disk
+    """What kind of disk it waits for, or waited for, and how busy that is; "" where that is not
+    known."""
+    disk, is_over = explanation.disk, explanation.timing.state == State.OVER
     if disk is None:
         return ""
     kind = gettext("the SSD of its cache") if disk.is_fast else gettext("the slow disk (HDD)")
     if disk.busy is None:
-        return gettext("Your volume waits for {disk}.").format(disk=kind)
+        text = gettext("Your volume waits for {disk}.")
+        return (gettext("Your volume waited for {disk}.") if is_over else text).format(disk=kind)
     text = gettext("Your volume waits for {disk}, which is {busy} busy.")
+    if is_over:
+        text = gettext("Your volume waited for {disk}, which was {busy} busy.")
     return text.format(disk=kind, busy=percent(disk.busy))
 
 
 def why_is(explanation: SlowExplanation) -> str:
     """The reason, in a sentence or two."""
     others, own = percent(explanation.others_share), percent(explanation.own_share)
-    match explanation.cause:
+    reason = _reason_then if explanation.timing.state == State.OVER else _reason
+    return reason(explanation.cause).format(others=others, own=own)
+
+
+def _reason(cause: Cause) -> str:
+    match cause:
         case Cause.NEIGHBOUR | Cause.NEIGHBOURS:
-            text = gettext(
+            return gettext(
                 "Other volumes use {others} of the time of this disk, your volume uses {own}."
             )
         case Cause.ITSELF:
-            text = gettext("Your volume keeps the disk busy itself: it uses {own} of its time.")
+            return gettext("Your volume keeps the disk busy itself: it uses {own} of its time.")
         case Cause.OUTSIDE | Cause.FAULT:
-            text = gettext(
+            return gettext(
                 "The server itself uses most of the time of this disk, for example to check it."
             )
         case Cause.UNLOADED:
-            text = gettext(
+            return gettext(
                 "The disk has little to do. A read takes the time that a slow disk needs to find "
                 "its data."
             )
-        case _:
-            text = gettext("There is too little data to name a reason.")
-    return text.format(others=others, own=own)
+    return gettext("There is too little data to name a reason.")
+
+
+def _reason_then(cause: Cause) -> str:
+    match cause:
+        case Cause.NEIGHBOUR | Cause.NEIGHBOURS:
+            return gettext(
+                "Other volumes used {others} of the time of this disk, your volume used {own}."
+            )
+        case Cause.ITSELF:
+            return gettext("Your volume kept the disk busy itself: it used {own} of its time.")
+        case Cause.OUTSIDE | Cause.FAULT:
+            return gettext(
+                "The server itself used most of the time of this disk, for example to check it."
+            )
+        case Cause.UNLOADED:
+            return gettext(
+                "The disk had little to do. A read took the time that a slow disk needs to find "
+                "its data."
+            )
+    return gettext("There is too little data to name a reason.")
 
 
 def helps(explanation: SlowExplanation, *, has_cache: bool) -> str:
@@ -65,7 +92,7 @@ def helps(explanation: SlowExplanation, *, has_cache: bool) -> str:
     disk = explanation.disk
     if disk is None or disk.is_fast or explanation.cause in (Cause.OUTSIDE, Cause.FAULT):
         return ""
-    if explanation.cause == Cause.UNKNOWN:
+    if explanation.cause == Cause.UNKNOWN or explanation.timing.state == State.WELL:
         return ""
     if has_cache:
         return gettext("A larger cache may help. The plans show what each would bring.")

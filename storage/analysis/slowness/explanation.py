@@ -76,14 +76,15 @@ class ReadSpeed:
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Whether it is slow, and when: `since` and `until` are of the last slow time, `until` None
-    while it lasts; `is_older`: it began before what is looked at. `looked_at` is the end of what
-    the figures are of."""
+    while it lasts; `is_older`: it began before what is looked at. `is_alerted`: an alert about its
+    speed is open. `looked_at` is the end of what the figures are of."""
 
     state: State
     looked_at: datetime
     since: datetime | None = None
     until: datetime | None = None
     is_older: bool = False
+    is_alerted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,8 @@ class Remedy:
 class SlowExplanation:
     """`volume_id` is None where it is of a disk. `top` are the greatest users of the disk;
     `own_share`, `others_share` and `outside_share` (None: not counted) are of its I/O time, 0 to 1.
-    `remedies` come in the order in which they help; `no_help` says why there is none. `changes` are
-    the last before it began, newest first."""
+    `remedies` come in the order in which they help; `closed` are caches that would not help, or
+    that cannot be had now. `changes` are the last before it began, newest first."""
 
     volume_id: int | None
     timing: Timing
@@ -143,7 +144,7 @@ class SlowExplanation:
     cause: Cause
     lacks: tuple[Lack, ...]
     remedies: tuple[Remedy, ...]
-    no_help: tuple[str, ...]
+    closed: tuple[CacheOffer, ...]
     changes: tuple[PastChange, ...]
 
     @property
@@ -168,7 +169,8 @@ def explain(
     lacks: Collection[Lack] = (),
 ) -> SlowExplanation:
     """The explanation of one volume, or of one disk. `faults` are sentences on what is wrong with
-    the disk, `offers` are by volume, `lacks` what the figures were found to lack."""
+    the disk, `offers` are by volume, `lacks` what the figures were found to lack. What is not slow
+    needs no remedy, unless an alert says that its figures are not well."""
     missing = dict.fromkeys(lacks)
     users = disk.users if disk is not None else ()
     own = sum(user.share for user in users if user.volume_id == volume_id)
@@ -180,7 +182,9 @@ def explain(
         missing[Lack.BUSY] = None
     top = tuple(user for user in users[:NAMED] if user.share >= LEAST_SHARE)
     cause = _cause(volume_id, timing, disk, bool(faults), own, others, tuple(missing))
-    remedies, no_help = _remedies(volume_id, cause, disk, users, offers)
+    remedies, closed = _remedies(volume_id, cause, disk, users, offers)
+    if timing.state == State.WELL and not timing.is_alerted and not faults:
+        remedies, closed = (), ()
     return SlowExplanation(
         volume_id=volume_id,
         timing=timing,
@@ -194,7 +198,7 @@ def explain(
         cause=cause,
         lacks=tuple(missing),
         remedies=remedies,
-        no_help=no_help,
+        closed=closed,
         changes=last_changes(changes, timing.since or timing.looked_at),
     )
 
@@ -236,9 +240,9 @@ def _remedies(
     disk: UsedDisk | None,
     users: Sequence[DiskUser],
     offers: Mapping[int, CacheOffer],
-) -> tuple[tuple[Remedy, ...], tuple[str, ...]]:
-    """In the order in which they help, or why none does. A cache takes reads off an HDD, whosever
-    they are: first for who uses it most, then for the volume itself."""
+) -> tuple[tuple[Remedy, ...], tuple[CacheOffer, ...]]:
+    """In the order in which they help, and caches that do not. A cache takes reads off an HDD,
+    whosever they are: first for who uses it most, then for the volume itself."""
     if cause == Cause.FAULT:
         return (Remedy(Help.REPLACE_DISK),), ()
     if cause in (Cause.UNKNOWN, Cause.OUTSIDE) or disk is None:
@@ -247,14 +251,11 @@ def _remedies(
     is_other = cause in (Cause.NEIGHBOUR, Cause.NEIGHBOURS) and guilty is not None
     order = [guilty, volume_id] if is_other else [volume_id]
     asked = [offers[each] for each in dict.fromkeys(order) if each is not None and each in offers]
-    found = [] if disk.is_fast else [_of_offer(each) for each in asked if each.is_open]
+    caches = [] if disk.is_fast else asked
+    found = [_of_offer(each) for each in caches if each.is_open]
     if is_other and cause == Cause.NEIGHBOUR:
         found.append(Remedy(Help.LIMIT, guilty))
-    if found:
-        return tuple(found), ()
-    return (), tuple(
-        dict.fromkeys(each.obstacle or each.reason for each in asked if not disk.is_fast)
-    )
+    return tuple(found), tuple(each for each in caches if not each.is_open)
 
 
 def _of_offer(offer: CacheOffer) -> Remedy:

@@ -64,6 +64,13 @@ def _what_disk_does(explanation: SlowExplanation) -> str:
     return f"It is not overloaded: {queue}"
 
 
+def disk_title(explanation: SlowExplanation) -> str:
+    """What its name stands beside."""
+    if explanation.volume_id is None:
+        return "Disk"
+    return "Waited for" if explanation.timing.state == State.OVER else "Waits for"
+
+
 def disk_name(explanation: SlowExplanation) -> str:
     """Such as "HDD sdc"; "" where none is known."""
     disk = explanation.disk
@@ -76,25 +83,27 @@ def why_is(explanation: SlowExplanation, labels: Labels) -> str:
     is_of_disk = explanation.volume_id is None
     name = disk.name if disk is not None else ""
     mine = "" if is_of_disk else f", this volume {percent(own)}"
+    is_over = explanation.timing.state == State.OVER
+    have, has, are = ("had", "had", "were") if is_over else ("have", "has", "are")
     match explanation.cause:
         case Cause.FAULT:
             return f"{name} is not well. {' '.join(explanation.faults)}"
         case Cause.OUTSIDE:
             return (
                 f"No volume has {name} do this: {percent(explanation.outside_share)} of its I/O "
-                "time are an array check, a rebuild, a move, or the host itself."
+                f"time {are} an array check, a rebuild, a move, or the host itself."
             )
         case Cause.NEIGHBOUR if explanation.others:
             most = explanation.others[0]
             who = labels.get(most.volume_id, "A volume")
-            return f"{who} has {percent(most.share)} of the I/O time of {name}{mine}."
+            return f"{who} {has} {percent(most.share)} of the I/O time of {name}{mine}."
         case Cause.NEIGHBOUR | Cause.NEIGHBOURS:
             share = percent(explanation.others_share)
             together = "Its volumes together" if is_of_disk else "Other volumes together"
-            return f"{together} have {share} of the I/O time of {name}{mine}."
+            return f"{together} {have} {share} of the I/O time of {name}{mine}."
         case Cause.ITSELF:
             share = f"{percent(own)} of the I/O time of {name}"
-            return f"The volume itself has {share}: it waits for its own I/O."
+            return f"The volume itself {has} {share}: its I/O queues behind its own."
         case Cause.UNLOADED:
             return _unloaded(explanation, name)
     return "The figures name no reason."
@@ -104,6 +113,8 @@ def _unloaded(explanation: SlowExplanation, name: str) -> str:
     disk = explanation.disk
     busy = percent(disk.busy) if disk is not None else "-"
     little = f"{name} is only {busy} busy, so hardly any I/O waits for another"
+    if explanation.timing.state == State.OVER:
+        little = f"{name} was only {busy} busy, so hardly any I/O waited for another"
     if explanation.volume_id is None:
         return f"{little}."
     if disk is not None and disk.is_fast:
@@ -112,16 +123,27 @@ def _unloaded(explanation: SlowExplanation, name: str) -> str:
 
 
 def no_remedy(explanation: SlowExplanation) -> str:
-    """Why no action is named; "" where one is."""
-    if explanation.remedies:
+    """Why no action is named; "" where one is, or where it is said of each cache."""
+    if explanation.remedies or explanation.closed:
         return ""
-    if explanation.no_help:
-        return " ".join(explanation.no_help)
+    if explanation.timing.state == State.WELL:
+        return "It is not slow: nothing is to be done."
     if explanation.cause in NO_REMEDY:
         return NO_REMEDY[explanation.cause]
     if explanation.disk is not None and explanation.disk.is_fast:
         return "Nothing that Tiercel changes helps: a cache is of no use to an SSD."
     return "Nothing that Tiercel changes would help."
+
+
+def closed_caches(explanation: SlowExplanation, labels: Labels) -> tuple[str, ...]:
+    """Of each cache that does not help, or cannot be had now, for whom it would be and why not."""
+    own = explanation.volume_id
+    return tuple(
+        f"No {'other cache' if each.has_cache else 'cache'} for "
+        f"{'this volume' if each.volume_id == own else labels.get(each.volume_id, 'that volume')}: "
+        f"{each.obstacle or each.reason}"
+        for each in explanation.closed
+    )
 
 
 @dataclass(frozen=True, slots=True)

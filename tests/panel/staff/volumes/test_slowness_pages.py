@@ -58,7 +58,7 @@ def test_the_card_says_what_since_when_which_disk_and_who(
     text = card(admin)
     assert "Reads take 24.0 ms on average (20 ms is slow)." in text
     assert f"{at(20):%Y-%m-%d %H:%M} UTC" in text and "HDD sdc" in text
-    assert "95 % of the time" in text
+    assert "95 %</dd>" in text
     assert "noisy has 91.2 % of the I/O time of sdc, this volume 8.8 %." in text
     assert reverse("volume", args=[named("noisy").key]) in text
     assert f"{reverse('host', args=[neighbours.host.key])}?at=" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -83,7 +84,7 @@ def test_where_no_cache_helps_it_says_why_and_a_neighbour_can_be_limited() -> No
     assert [each.help for each in found.remedies] == [Help.LIMIT]
     alone = explained(disk((VICTIM, 0.9)), full)
     assert alone.remedies == ()
-    assert alone.no_help == ("There is no SSD space left for a cache.",)
+    assert alone.closed == (full,) and found.closed == (none, full)
 
 
 def test_no_cache_is_advised_for_a_volume_that_waits_for_an_ssd() -> None:
@@ -93,7 +94,7 @@ def test_no_cache_is_advised_for_a_volume_that_waits_for_an_ssd() -> None:
 
 def test_what_no_volume_does_is_over_by_itself() -> None:
     found = explained(disk((VICTIM, 0.1), other=0.9), offer(VICTIM))
-    assert (found.remedies, found.no_help) == ((), ())
+    assert (found.remedies, found.closed) == ((), ())
 
 
 @pytest.mark.parametrize("lack", [Lack.SAMPLES, Lack.READS])
@@ -118,6 +119,13 @@ def test_what_changed_in_the_day_before_it_began_is_named_newest_first() -> None
     changes = [PastChange(began - timedelta(hours=h), "job", n) for n, h in enumerate(hours)]
     found = explained(disk((VICTIM, 0.9)), changes=changes)
     assert [each.number for each in found.changes] == [0, 1, 2]
+
+
+def test_what_is_not_slow_needs_no_remedy_unless_an_alert_says_that_it_is() -> None:
+    well, of = Timing(State.WELL, NOON), disk((VICTIM, 0.9))
+    assert explained(of, offer(VICTIM), timing=well).remedies == ()
+    alerted = explained(of, offer(VICTIM), timing=replace(well, is_alerted=True))
+    assert [each.help for each in alerted.remedies] == [Help.ADD_CACHE]
 
 
 def test_a_disk_is_explained_by_its_users_alone() -> None:

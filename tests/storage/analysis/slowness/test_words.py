@@ -67,7 +67,8 @@ def test_a_guest_of_libvirt_is_limited_by_a_line_that_a_shell_cannot_misread() -
 
 def test_that_nothing_helps_is_said_with_the_reason() -> None:
     full = explained(disk((VICTIM, 0.9)), offer(VICTIM, 8, obstacle="No SSD is left."))
-    assert staff_words.no_remedy(full) == "No SSD is left."
+    assert staff_words.no_remedy(full) == ""
+    assert staff_words.closed_caches(full, LABELS) == ("No cache for this volume: No SSD is left.",)
     assert staff_words.no_remedy(NEIGHBOUR) == ""
     assert "is over when" in staff_words.no_remedy(EVERY[4])
     assert "Without a reason" in staff_words.no_remedy(FEW)
@@ -110,6 +111,17 @@ def test_a_customer_is_sold_nothing_that_does_not_help() -> None:
     assert customer_words.helps(NEIGHBOUR, has_cache=False).startswith("Reads from a cache")
     for each in (FEW, EVERY[4], EVERY[6]):
         assert customer_words.helps(each, has_cache=False) == ""
+
+
+def test_what_is_over_is_told_as_what_was() -> None:
+    over = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=OVER)
+    assert staff_words.why_is(over, {NOISY: "web12"}).startswith("web12 had 90 %")
+    assert customer_words.what_is(over) == "Reads are no longer slow."
+    assert customer_words.where_is(over) == (
+        "Your volume waited for the slow disk (HDD), which was 95 % busy."
+    )
+    assert customer_words.why_is(over).startswith("Other volumes used 90 % of the time")
+    assert customer_words.helps(over, has_cache=False).startswith("Reads from a cache")
 
 
 def test_too_few_figures_are_no_guess() -> None:
