@@ -44,7 +44,7 @@ def saw_sold_out(user: Person, now: datetime) -> dict[int, set[int]]:
         volume__placement__until=None,
         volume__placement__host__isnull=False,
     ).exclude(volume__cache_plan=F("plan"))
-    found: dict[int, set[int]] = {}
+    by_host: dict[int, set[int]] = {}
     for host_id, volume_id in rows.values_list("volume__placement__host", "volume_id"):
-        found.setdefault(host_id, set()).add(volume_id)
-    return found
+        by_host.setdefault(host_id, set()).add(volume_id)
+    return by_host

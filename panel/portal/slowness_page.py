@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.slowness import of_own_volume
+from jobs.slow_reasons import reasons_of_own_volume
 from jobs.timeline import TimelineEntry
 from panel.accounts.member_scope import member_view, row_of, several_customers
 from panel.charts.subject import change_words
@@ -68,8 +68,8 @@ def member_slowness(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _card(row: VolumeSnapshot, user: Person) -> OwnSlowCard:
-    found = of_own_volume(row, user, timezone.now())
-    explanation = found.explanation
+    reasons = reasons_of_own_volume(row, user, timezone.now())
+    explanation = reasons.explanation
     return OwnSlowCard(
         is_slow=explanation.is_slow,
         what=customer_words.what_is(explanation),
@@ -79,7 +79,7 @@ def _card(row: VolumeSnapshot, user: Person) -> OwnSlowCard:
         timing=explanation.timing,
         own_share=explanation.own_share,
         others_share=explanation.others_share,
-        changes=tuple(_changes(found.changes)),
+        changes=tuple(_changes(reasons.changes)),
         may_order=rights.barred(user, row.volume) is None,
     )
 

@@ -23,6 +23,7 @@ from panel.staff.benchmarks import (
 )
 from panel.staff.customers import mandate_pages
 from panel.staff.customers import pages as customer_pages
+from panel.staff.history import volume_history
 from panel.staff.hosts import (
     advice_pages,
     allocation_pages,
@@ -39,6 +40,7 @@ from panel.staff.hosts import pages as host_pages
 from panel.staff.jobs import job_actions, job_list, log_pages
 from panel.staff.jobs import pages as job_pages
 from panel.staff.kiosk import link_pages, screen_pages
+from panel.staff.slowness import slowness_pages
 from panel.staff.volumes import (
     bulk_pages,
     cache_pages,
@@ -46,12 +48,10 @@ from panel.staff.volumes import (
     current_job_pages,
     curve_pages,
     drift_pages,
-    history_page,
     lifecycle_pages,
     list_pages,
     record_pages,
     resize_pages,
-    slowness_pages,
     volume_traces,
     watch_pages,
 )
@@ -184,7 +184,7 @@ urlpatterns = [
     ),
     path("volumes/<str:key>/curve", curve_pages.volume_curve, name="volume-curve"),
     path("volumes/<str:key>/slowness", slowness_pages.volume_slowness, name="volume-slowness"),
-    path("volumes/<str:key>/history", history_page.volume_history, name="volume-history"),
+    path("volumes/<str:key>/history", volume_history.volume_history, name="volume-history"),
     path("volumes/<str:key>/trace", volume_traces.volume_trace, name="volume-trace"),
     path("volumes/<str:key>/traces", volume_traces.new_trace, name="volume-trace-new"),
     path(

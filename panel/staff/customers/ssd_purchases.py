@@ -132,13 +132,13 @@ def purchases(
     """For the first of `short`, what earns most first."""
     some = short[:MOST]
     hosts = Host.objects.visible_to(user).in_bulk([space.host_id for space, _ in some])
-    found = [
+    purchases = [
         HostPurchase(space, wants, unit, of)
         for space, wants in some
         if space.host_id in hosts
         and (of := _purchase(hosts[space.host_id], unit, space, wants, rate, now))
     ]
-    return sorted(found, key=lambda each: (-each.of.minor, each.space.name))
+    return sorted(purchases, key=lambda each: (-each.of.minor, each.space.name))
 
 
 def _purchase(

@@ -95,14 +95,13 @@ LISTING: Final = ListDefinition(
     ),
 )
 SHOWN: Final = (
-    *("key", "label", "guest", "external_id", "size_bytes", "managed", "cache_plan"),
-    *("adopted_at", "retired_at", "destroyed_at", "customer__key", "customer__name"),
-)
+    "key", "label", "guest", "external_id", "size_bytes", "managed", "cache_plan", "adopted_at",
+    "retired_at", "destroyed_at", "customer__key", "customer__name",
+)  # fmt: skip
 SHOWN_PLACE: Final = (
-    *("volume", "lv_uuid", "missing_since"),
-    *("cache_technology", "cache_mode", "cache_bytes", "cache_trouble"),
-    *("host__key", "host__name", "host__slow_read_ms", "host__tags"),
-)
+    "volume", "lv_uuid", "missing_since", "cache_technology", "cache_mode", "cache_bytes",
+    "cache_trouble", "host__key", "host__name", "host__slow_read_ms", "host__tags",
+)  # fmt: skip
 """What a row says of a volume, and of where it lies."""
 COURSE_STEP: Final = timedelta(minutes=5)
 COURSE_STEPS: Final = 36

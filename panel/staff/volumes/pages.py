@@ -20,10 +20,10 @@ from panel.staff.change_log import edits
 from panel.staff.hosts.problem_rows import ProblemRow, problem_rows
 from panel.staff.hosts.storage_stack import kind_of
 from panel.staff.job_requests import row_of
+from panel.staff.slowness.slowness_pages import slow_card
+from panel.staff.slowness.speed_answer import speed_answer
 from panel.staff.volumes import raw_counters, trends
 from panel.staff.volumes.action_menu import menu_of
-from panel.staff.volumes.slowness_pages import slow_card
-from panel.staff.volumes.speed_answer import speed_answer
 from panel.staff.volumes.volume_frame import asked, frame, row_chips
 from panel.staff.volumes.watch_pages import live_context, watch_context
 from storage.access import staff_view

@@ -8,10 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from jobs.timeline import Place
+from jobs.timeline import TimelinePlace
 from panel.lists.listing import ListDefinition
+from panel.staff.history.timeline_rows import timeline_context
 from panel.staff.job_requests import row_of
-from panel.staff.timeline import timeline_context
 from panel.staff.volumes.volume_frame import frame
 from storage.access import staff_view
 
@@ -25,6 +25,6 @@ def volume_history(request: HttpRequest, key: str) -> HttpResponse:
     row = row_of(request, key)
     context = {
         **frame(request, row, "volume-history"),
-        **timeline_context(request, Place(volume=row.volume), LISTING),
+        **timeline_context(request, TimelinePlace(volume=row.volume), LISTING),
     }
     return render(request, "staff/volumes/history.html", context)

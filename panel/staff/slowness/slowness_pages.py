@@ -15,17 +15,17 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs import slowness
-from jobs.slowness import Slowness
-from jobs.timeline import Place
+from jobs import slow_reasons
+from jobs.slow_reasons import Slowness
+from jobs.timeline import TimelinePlace
 from panel.charts.time_range import typed_time
 from panel.deliveries.alerts.alert_texts import name_of
+from panel.staff.history.timeline_rows import TimelineRow, rows_of
 from panel.staff.job_requests import row_of
-from panel.staff.timeline import TimelineRow, rows_of
 from storage.access import Person, Right, may, staff_view
 from storage.analysis.disk_condition import LOOKED_AT
 from storage.analysis.slowness import staff_words
-from storage.analysis.slowness.explanation import Help, Remedy, SlowExplanation, State
+from storage.analysis.slowness.explanation import Help, SlowExplanation, SlowRemedy, SpeedState
 from storage.analysis.slowness.staff_words import RemedyWords
 from storage.formatting import size
 from storage.health.slowness import BUSY_FOR
@@ -37,10 +37,10 @@ from storage.volumes.snapshot import VolumeSnapshot
 OWN_WORDS: Final = ("read_time", "disk_load")
 """What alerts that are judged by these say, the card says itself."""
 TITLES: Final = {
-    State.SLOW: "Why is it slow?",
-    State.OVER: "Why was it slow?",
-    State.WELL: "Is it slow?",
-    State.UNKNOWN: "Is it slow?",
+    SpeedState.SLOW: "Why is it slow?",
+    SpeedState.OVER: "Why was it slow?",
+    SpeedState.WELL: "Is it slow?",
+    SpeedState.UNKNOWN: "Is it slow?",
 }
 NOT_ALLOWED: Final = "Requires the operator role."
 
@@ -117,11 +117,11 @@ def volume_slowness(request: HttpRequest, key: str) -> HttpResponse:
 def busy_disk(request: HttpRequest, key: str, name: str) -> HttpResponse:
     """The card of a disk or array of a host."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    found = slowness.of_disk(host, name, request.user, asked_moment(request))
-    if found is None:
+    reasons = slow_reasons.reasons_of_disk(host, name, request.user, asked_moment(request))
+    if reasons is None:
         raise Http404
     context = {
-        "card": _card(found, request.user, name, reverse("host-busy", args=[key, name])),
+        "card": _card(reasons, request.user, name, reverse("host-busy", args=[key, name])),
         "place": host.name,
         "place_url": reverse("host", args=[key]),
     }
@@ -135,16 +135,16 @@ def asked_moment(request: HttpRequest) -> datetime:
 
 
 def _of_volume(row: VolumeSnapshot, user: Person, at: datetime) -> SlowCard:
-    found = slowness.of_volume(row, user, at)
+    reasons = slow_reasons.reasons_of_volume(row, user, at)
     url = reverse("volume-slowness", args=[row.volume.key])
-    return _card(found, user, row.volume.label, url)
+    return _card(reasons, user, row.volume.label, url)
 
 
-def _card(found: Slowness, user: Person, subject: str, url: str) -> SlowCard:
-    explanation, figures = found.explanation, found.figures
+def _card(reasons: Slowness, user: Person, subject: str, url: str) -> SlowCard:
+    explanation, figures = reasons.explanation, reasons.figures
     labels = {key: row.volume.label for key, row in figures.rows.items()}
     own, host = figures.rows.get(explanation.volume_id or 0), figures.host
-    place = Place(volume=own.volume) if own is not None else Place(host=host)
+    place = TimelinePlace(volume=own.volume) if own is not None else TimelinePlace(host=host)
     history = reverse("host-history", args=[host.key]) if host is not None else ""
     if own is not None:
         history = reverse("volume-history", args=[own.volume.key])
@@ -168,17 +168,17 @@ def _card(found: Slowness, user: Person, subject: str, url: str) -> SlowCard:
             if each.volume_id in figures.rows
         ),
         lacks=tuple(staff_words.LACKS[each] for each in explanation.lacks),
-        remedies=tuple(_remedies(found, labels, user)),
+        remedies=tuple(_remedies(reasons, labels, user)),
         closed=staff_words.closed_caches(explanation, labels),
         no_remedy=staff_words.no_remedy(explanation),
-        changes=tuple(rows_of(found.changes, place)),
+        changes=tuple(rows_of(reasons.changes, place)),
         verdicts=tuple(
             (
                 name_of(each.code),
                 "" if kind_of(each.code).judged_by in OWN_WORDS else each.message,
                 reverse("alert", args=[each.key]),
             )
-            for each in found.verdicts
+            for each in reasons.verdicts
         ),
         all_url=_all_url(host, explanation),
         history_url=history,
@@ -194,8 +194,8 @@ def _all_url(host: Host | None, explanation: SlowExplanation) -> str:
     return f"{reverse('host', args=[host.key])}?{asked}#who"
 
 
-def _remedies(found: Slowness, labels: Mapping[int, str], user: Person) -> Iterator[CardRemedy]:
-    explanation, rows = found.explanation, found.figures.rows
+def _remedies(reasons: Slowness, labels: Mapping[int, str], user: Person) -> Iterator[CardRemedy]:
+    explanation, rows = reasons.explanation, reasons.figures.rows
     for each in explanation.remedies:
         row = rows.get(each.volume_id or 0)
         lv, iops = (row.lv, row.iops) if row is not None else (None, None)
@@ -203,12 +203,12 @@ def _remedies(found: Slowness, labels: Mapping[int, str], user: Person) -> Itera
         if each.help == Help.LIMIT:
             yield CardRemedy(words)
         elif each.help == Help.REPLACE_DISK:
-            yield _replacement(found, words, user)
+            yield _replacement(reasons, words, user)
         elif row is not None:
             yield _of_cache(each, row.volume, words, user)
 
 
-def _of_cache(remedy: Remedy, volume: Volume, words: RemedyWords, user: Person) -> CardRemedy:
+def _of_cache(remedy: SlowRemedy, volume: Volume, words: RemedyWords, user: Person) -> CardRemedy:
     route = "cache-form" if remedy.help == Help.ADD_CACHE else "cache-replace"
     return CardRemedy(
         words,
@@ -219,9 +219,9 @@ def _of_cache(remedy: Remedy, volume: Volume, words: RemedyWords, user: Person) 
     )
 
 
-def _replacement(found: Slowness, words: RemedyWords, user: Person) -> CardRemedy:
+def _replacement(reasons: Slowness, words: RemedyWords, user: Person) -> CardRemedy:
     """The form that is previewed for an array; any other disk is replaced by hand."""
-    host, disk = found.figures.host, found.explanation.disk
+    host, disk = reasons.figures.host, reasons.explanation.disk
     if host is None or disk is None:
         return CardRemedy(words)
     facts = inventory_of(host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from panel.charts.heat import (
+from panel.charts.colour_bands import (
     NO_READS,
     UNKNOWN,
     WORSE,

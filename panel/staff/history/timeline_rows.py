@@ -19,9 +19,9 @@ from jobs import timeline
 from jobs.models import Alert, CheckState, Job, MediaCheck
 from jobs.timeline import (
     Keys,
-    Place,
     Reader,
     TimelineEntry,
+    TimelinePlace,
     TimelineSource,
     entries_of,
     keys_of,
@@ -86,16 +86,16 @@ class TimelineRow:
     change: HostChange | None = None
 
 
-def orders(user: Person, place: Place) -> Keys:
+def orders(user: Person, place: TimelinePlace) -> Keys:
     """Changes of plan of the volume, or of the volumes that lay on the host when they were made."""
-    found = Order.objects.visible_to(user)
+    visible = Order.objects.visible_to(user)
     if place.volume is not None:
-        return keys_of(found.filter(volume=place.volume), "order", "created_at")
+        return keys_of(visible.filter(volume=place.volume), "order", "created_at")
     lasting = Q(until=None) | Q(until__gte=OuterRef("created_at"))
     there = Placement.objects.filter(
         lasting, host=place.host, volume=OuterRef("volume"), since__lte=OuterRef("created_at")
     )
-    return keys_of(found.filter(Exists(there)), "order", "created_at")
+    return keys_of(visible.filter(Exists(there)), "order", "created_at")
 
 
 SOURCES: Final[Mapping[str, Sequence[TimelineSource]]] = {
@@ -117,7 +117,9 @@ def asked_kind(request: HttpRequest) -> str:
     return kind if kind in KINDS else ""
 
 
-def timeline_context(request: HttpRequest, place: Place, listing: ListDefinition) -> dict[str, Any]:
+def timeline_context(
+    request: HttpRequest, place: TimelinePlace, listing: ListDefinition
+) -> dict[str, Any]:
     """The context of `staff/_timeline.html`. A query for the page, one to count, and one for each
     source on the page."""
     kind = asked_kind(request)
@@ -141,7 +143,7 @@ def by_day(rows: Iterable[TimelineRow]) -> list[tuple[date, list[TimelineRow]]]:
     ]
 
 
-def rows_of(entries: Iterable[TimelineEntry], place: Place) -> list[TimelineRow]:
+def rows_of(entries: Iterable[TimelineEntry], place: TimelinePlace) -> list[TimelineRow]:
     """In their order. What is of the place itself does not name it. One query at most."""
     entries = list(entries)
     volumes = _volumes(each.record for each in entries if each.source == "event")
@@ -150,11 +152,11 @@ def rows_of(entries: Iterable[TimelineEntry], place: Place) -> list[TimelineRow]
 
 def _volumes(events: Iterable[Event]) -> dict[str, Volume]:
     wanted = {each.volume_key for each in events if each.volume_key}
-    found = Volume.objects.filter(key__in=wanted) if wanted else ()
-    return {volume.key: volume for volume in found}
+    volumes = Volume.objects.filter(key__in=wanted) if wanted else ()
+    return {volume.key: volume for volume in volumes}
 
 
-def _row(entry: TimelineEntry, place: Place, volumes: Mapping[str, Volume]) -> TimelineRow:
+def _row(entry: TimelineEntry, place: TimelinePlace, volumes: Mapping[str, Volume]) -> TimelineRow:
     record = entry.record
     match entry.source:
         case "alert":
@@ -181,7 +183,7 @@ def _of_job(at: datetime, job: Job) -> TimelineRow:
     return TimelineRow(at, f"Job: {job.get_kind_display()}", job.label, url, chip_of_job(job))
 
 
-def _of_order(at: datetime, order: Order, place: Place) -> TimelineRow:
+def _of_order(at: datetime, order: Order, place: TimelinePlace) -> TimelineRow:
     tone, icon = ORDER_TONES.get(order.state, ("busy", "run"))
     plans = [plan.name if plan else "no cache" for plan in (order.from_plan, order.to_plan)]
     text = f"{plans[0]} → {plans[1]}"
