@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final, Literal
 
-from panel.charts.heat import Heat
-from panel.charts.treemap import Place, squarified
+from panel.charts.heat_bands import Heat
+from panel.charts.treemap import TilePlace, squarified
 from storage.formatting import percent, size
-from storage.health.failure_reach import Fault
+from storage.health.failure_reach import PartFault
 
 Kind = Literal["disk", "array", "missing", "volume", "cache", "guest", "host", "free", "other"]
 RESTS: Final = ("free", "other")
@@ -63,7 +63,7 @@ class Thing:
     url: str = ""
     detail: str = ""
     heats: tuple[tuple[str, Heat], ...] = ()
-    fault: Fault | None = None
+    fault: PartFault | None = None
     strip: Strip | None = None
 
     @property
@@ -107,7 +107,7 @@ class Tile:
     """`room`: on which screens its name has room; with `has_figures` a second line has, too."""
 
     thing: Thing
-    place: Place
+    place: TilePlace
     room: Literal["all", "wide", "none"]
     has_figures: bool
 
@@ -149,7 +149,7 @@ HEIGHTS_PX: Final[Mapping[Height, tuple[int, int]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class TilePicture:
     """Tiles in a picture."""
 
     tiles: tuple[Tile, ...]
@@ -162,7 +162,7 @@ class Map:
 
 def tiled(
     weighed: Sequence[tuple[Thing, float]], wide_px: int, height: Height | None = None
-) -> Map:
+) -> TilePicture:
     """A treemap of things with their weights, what is no thing of its own last; `wide_px` is its
     width on a large screen."""
     height = height or height_for(len(weighed))
@@ -170,7 +170,7 @@ def tiled(
     aspect = sqrt(wide_px / wide_high * NARROW_PX / narrow_high)
     order = sorted(weighed, key=lambda each: (each[0].kind in RESTS, -each[1], each[0].key))
     places = squarified([weight for _, weight in order], aspect)
-    return Map(
+    return TilePicture(
         tuple(
             _tile(thing, place, wide_px, height)
             for (thing, _), place in zip(order, places, strict=True)
@@ -179,16 +179,16 @@ def tiled(
     )
 
 
-def sliced(weighed: Sequence[tuple[Thing, float]], wide_px: int) -> Map:
+def sliced(weighed: Sequence[tuple[Thing, float]], wide_px: int) -> TilePicture:
     """Things beside each other in their order, as wide as their weights."""
     whole = sum(weight for _, weight in weighed)
     weights = [max(weight, whole * LEAST_SLICE) if whole else 1.0 for _, weight in weighed]
     share = 100 / sum(weights) if weights else 0.0
     tiles, x = [], 0.0
     for (thing, _), weight in zip(weighed, weights, strict=True):
-        tiles.append(_tile(thing, Place(x, 0.0, weight * share, 100.0), wide_px, "row"))
+        tiles.append(_tile(thing, TilePlace(x, 0.0, weight * share, 100.0), wide_px, "row"))
         x += weight * share
-    return Map(tuple(tiles), "row")
+    return TilePicture(tuple(tiles), "row")
 
 
 def height_for(count: int) -> Height:
@@ -197,7 +197,7 @@ def height_for(count: int) -> Height:
     return next((height for most, height in heights if count <= most), "xl")
 
 
-def _tile(thing: Thing, place: Place, wide_px: int, height: Height) -> Tile:
+def _tile(thing: Thing, place: TilePlace, wide_px: int, height: Height) -> Tile:
     wide_high, narrow_high = (place.height * px / 100 for px in HEIGHTS_PX[height])
     needed = EDGE_PX + LETTER_PX * min(LEAST_LETTERS, len(thing.name))
 

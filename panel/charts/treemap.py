@@ -12,7 +12,7 @@ LEAST: Final = 1 / 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TilePlace:
     """In percent of the whole, from its upper left corner: lengths of SVG."""
 
     x: float
@@ -54,7 +54,7 @@ class _Room:
         return tiles
 
 
-def squarified(sizes: Sequence[float], aspect: float) -> tuple[Place, ...]:
+def squarified(sizes: Sequence[float], aspect: float) -> tuple[TilePlace, ...]:
     """A tile for each of `sizes` (0 or more) in a room that is `aspect` times as wide as it is
     high, from the upper left on. They are squarest where the sizes fall."""
     whole = sum(sizes)
@@ -91,6 +91,6 @@ def _longest(total: float, largest: float, smallest: float, side: float) -> floa
     return max(largest / square, square / smallest)
 
 
-def _in_percent(tile: tuple[float, float, float, float], aspect: float) -> Place:
+def _in_percent(tile: tuple[float, float, float, float], aspect: float) -> TilePlace:
     x, y, width, height = tile
-    return Place(100 * x / aspect, 100 * y, 100 * width / aspect, 100 * height)
+    return TilePlace(100 * x / aspect, 100 * y, 100 * width / aspect, 100 * height)

@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 from zlib import crc32
 
-from panel.charts.heat import UNKNOWN, WORSE, Heat
-from panel.charts.heat import worst as worst_heat
-from panel.charts.tiles import Branch, Frame, Map, Strip, Thing, Tile, sliced, tiled
+from panel.charts.heat_bands import UNKNOWN, WORSE, Heat, hottest
+from panel.charts.tiles import Branch, Frame, Strip, Thing, Tile, TilePicture, sliced, tiled
 from panel.staff.hosts.storage_stack import Pillar, StackGroup, Tier, stack_of
 from storage.formatting import counted, size
-from storage.health.failure_reach import FailureReach, Fault
-from storage.health.failure_reach import worst as worst_fault
+from storage.health.failure_reach import FailureReach, PartFault, gravest
 from storage.inventory.device_tree import Box, Chain, is_part_of
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.technologies.lookup import cache_of
@@ -67,7 +65,7 @@ class TierMap:
     title: str
     words: str
     devices: tuple[Frame, ...]
-    volumes: Map
+    volumes: TilePicture
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class GroupMap:
 class FaultLine:
     """A fault, and what lies on it in words."""
 
-    fault: Fault
+    fault: PartFault
     words: str
 
     @property
@@ -103,7 +101,7 @@ class HostMap:
     """`loose` are devices that no volume group uses; `guests` is None where there are none."""
 
     faults: tuple[FaultLine, ...]
-    guests: Map | None
+    guests: TilePicture | None
     groups: tuple[GroupMap, ...]
     loose: tuple[Frame, ...]
 
@@ -243,7 +241,7 @@ class _HostMap:
     # Devices
 
     def _frames(
-        self, key: str, chains: Sequence[tuple[Chain, Fault | None, int]], wide_px: int
+        self, key: str, chains: Sequence[tuple[Chain, PartFault | None, int]], wide_px: int
     ) -> tuple[Frame, ...]:
         parts: dict[str, tuple[Tile, ...]] = {}
         weighed: list[tuple[Thing, float]] = []
@@ -255,7 +253,7 @@ class _HostMap:
         drawn = sliced(weighed, wide_px)
         return tuple(Frame(tile, parts.get(tile.thing.key, ())) for tile in drawn.tiles)
 
-    def _device(self, key: str, chain: Chain, fault: Fault | None, size_bytes: int) -> Thing:
+    def _device(self, key: str, chain: Chain, fault: PartFault | None, size_bytes: int) -> Thing:
         top = chain[-1][-1]
         if len(chain) > 1:
             return Thing(
@@ -267,7 +265,7 @@ class _HostMap:
                 key=key, kind="missing", name="missing device", size_bytes=size_bytes, fault=fault
             )
         disk = self._disk(key, top)
-        return replace(disk, size_bytes=size_bytes, fault=worst_fault((fault, disk.fault)))
+        return replace(disk, size_bytes=size_bytes, fault=gravest((fault, disk.fault)))
 
     def _parts(self, key: str, chain: Chain, wide_px: int) -> tuple[Tile, ...]:
         """The disks in an array side by side, and those that it misses."""
@@ -276,7 +274,7 @@ class _HostMap:
         for array in self.facts.arrays:
             if array.name in arrays:
                 gone = sum(member.has_failed for member in array.members)
-                fault = Fault("failed", "missing disk", f"{array.name} has lost it")
+                fault = PartFault("failed", "missing disk", f"{array.name} has lost it")
                 things += [
                     Thing(key=f"{key}-gone-{n}", kind="missing", name="missing disk", fault=fault)
                     for n in range(max(0, (array.degraded_count or 0) - gone))
@@ -298,13 +296,13 @@ class _HostMap:
             fault=self.reach.of_disk(box.name),
         )
 
-    def _loose_fault(self, chain: Chain) -> Fault | None:
+    def _loose_fault(self, chain: Chain) -> PartFault | None:
         name = chain[-1][-1].name
         return self.reach.of_array(name) or self.reach.of_disk(name)
 
     # Guests
 
-    def _guests(self, pillars: Iterable[Pillar]) -> Map | None:
+    def _guests(self, pillars: Iterable[Pillar]) -> TilePicture | None:
         """By the names of who uses volumes; each looks as the worst of its volumes."""
         used: dict[str, list[Thing]] = {}
         for pillar in pillars:
@@ -322,7 +320,7 @@ class _HostMap:
         """Each once, the gravest first, with the volumes and customers that it concerns."""
         groups = tuple(groups)
         frames = [each for group in groups for tier in group.tiers for each in tier.devices]
-        touched: dict[Fault, list[str]] = {}
+        touched: dict[PartFault, list[str]] = {}
         for frame in (*frames, *loose):
             for tile in (frame.tile, *frame.parts):
                 is_leg = tile.thing.kind == "missing" and tile is not frame.tile
@@ -377,8 +375,8 @@ def _guest(name: str, things: Sequence[Thing]) -> Thing:
         size_bytes=sum(each.size_bytes or 0 for each in things),
         url=things[0].url if len(things) == 1 else "",
         detail=f"uses {', '.join(each.name for each in things)}",
-        heats=tuple((kind, worst_heat(each)) for kind, each in heats.items()),
-        fault=worst_fault(each.fault for each in things),
+        heats=tuple((kind, hottest(each)) for kind, each in heats.items()),
+        fault=gravest(each.fault for each in things),
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from panel.charts.treemap import LEAST, Place, squarified
+from panel.charts.treemap import LEAST, TilePlace, squarified
 
 
-def area(place: Place) -> float:
+def area(place: TilePlace) -> float:
     return place.width * place.height / 10_000
 
 
-def longest(place: Place, aspect: float) -> float:
+def longest(place: TilePlace, aspect: float) -> float:
     """The ratio of its sides as drawn."""
     sides = place.width * aspect, place.height
     return max(sides) / min(sides)
