@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final, Literal
 
-from panel.charts.colour_bands import Heat
+from panel.charts.heat_bands import Heat
 from panel.charts.treemap import TilePlace, squarified
 from storage.formatting import percent, size
-from storage.health.failure_reach import ReachedFault
+from storage.health.failure_reach import PartFault
 
 Kind = Literal["disk", "array", "missing", "volume", "cache", "guest", "host", "free", "other"]
 RESTS: Final = ("free", "other")
@@ -63,7 +63,7 @@ class Thing:
     url: str = ""
     detail: str = ""
     heats: tuple[tuple[str, Heat], ...] = ()
-    fault: ReachedFault | None = None
+    fault: PartFault | None = None
     strip: Strip | None = None
 
     @property
@@ -91,8 +91,8 @@ class Thing:
     @property
     def title(self) -> str:
         """All of it in one line."""
-        sentence = f"{self.name}: {', '.join(self.facts)}" if self.facts else self.name
-        return f"{sentence}. {self.trouble}" if self.fault is not None else sentence
+        said = f"{self.name}: {', '.join(self.facts)}" if self.facts else self.name
+        return f"{said}. {self.trouble}" if self.fault is not None else said
 
     @property
     def look(self) -> str:
@@ -149,7 +149,7 @@ HEIGHTS_PX: Final[Mapping[Height, tuple[int, int]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class TileMap:
+class TilePicture:
     """Tiles in a picture."""
 
     tiles: tuple[Tile, ...]
@@ -162,7 +162,7 @@ class TileMap:
 
 def tiled(
     weighed: Sequence[tuple[Thing, float]], wide_px: int, height: Height | None = None
-) -> TileMap:
+) -> TilePicture:
     """A treemap of things with their weights, what is no thing of its own last; `wide_px` is its
     width on a large screen."""
     height = height or height_for(len(weighed))
@@ -170,7 +170,7 @@ def tiled(
     aspect = sqrt(wide_px / wide_high * NARROW_PX / narrow_high)
     order = sorted(weighed, key=lambda each: (each[0].kind in RESTS, -each[1], each[0].key))
     places = squarified([weight for _, weight in order], aspect)
-    return TileMap(
+    return TilePicture(
         tuple(
             _tile(thing, place, wide_px, height)
             for (thing, _), place in zip(order, places, strict=True)
@@ -179,7 +179,7 @@ def tiled(
     )
 
 
-def sliced(weighed: Sequence[tuple[Thing, float]], wide_px: int) -> TileMap:
+def sliced(weighed: Sequence[tuple[Thing, float]], wide_px: int) -> TilePicture:
     """Things beside each other in their order, as wide as their weights."""
     whole = sum(weight for _, weight in weighed)
     weights = [max(weight, whole * LEAST_SLICE) if whole else 1.0 for _, weight in weighed]
@@ -188,7 +188,7 @@ def sliced(weighed: Sequence[tuple[Thing, float]], wide_px: int) -> TileMap:
     for (thing, _), weight in zip(weighed, weights, strict=True):
         tiles.append(_tile(thing, TilePlace(x, 0.0, weight * share, 100.0), wide_px, "row"))
         x += weight * share
-    return TileMap(tuple(tiles), "row")
+    return TilePicture(tuple(tiles), "row")
 
 
 def height_for(count: int) -> Height:

@@ -9,7 +9,7 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from panel.charts.tiles import Branch, Frame, Strip, Thing, Tile, TileMap
+from panel.charts.tiles import Branch, Frame, Strip, Thing, Tile, TilePicture
 
 register = template.Library()
 
@@ -17,7 +17,7 @@ NONE = SafeString("")
 
 
 @register.simple_tag
-def map_picture(picture: TileMap) -> SafeString:
+def map_picture(picture: TilePicture) -> SafeString:
     """A treemap. It is hidden from screen readers: a list beside it says the same."""
     return _picture(picture.height, (_tile(tile) for tile in picture.tiles))
 

@@ -9,8 +9,8 @@ from typing import Final
 from django.urls import reverse
 
 from jobs.problems import ProblemTally
-from panel.charts.colour_bands import UNKNOWN, Heat, busy_heat, latency_heat
-from panel.charts.tiles import Thing, TileMap, tiled
+from panel.charts.heat_bands import UNKNOWN, Heat, busy_heat, latency_heat
+from panel.charts.tiles import Thing, TilePicture, tiled
 from panel.staff.hosts.fleet import HostSummaryRow
 from storage.formatting import counted, size
 from storage.models import HostActivity
@@ -31,7 +31,7 @@ class SiteMap:
 
     name: str
     words: str
-    hosts: TileMap
+    hosts: TilePicture
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 from zlib import crc32
 
-from panel.charts.colour_bands import UNKNOWN, WORSE, Heat
-from panel.charts.colour_bands import worst as worst_heat
-from panel.charts.tiles import Branch, Frame, Strip, Thing, Tile, TileMap, sliced, tiled
+from panel.charts.heat_bands import UNKNOWN, WORSE, Heat, hottest
+from panel.charts.tiles import Branch, Frame, Strip, Thing, Tile, TilePicture, sliced, tiled
 from panel.staff.hosts.storage_stack import Pillar, StackGroup, Tier, stack_of
 from storage.formatting import counted, size
-from storage.health.failure_reach import FailureReach, ReachedFault, gravest
+from storage.health.failure_reach import FailureReach, PartFault, gravest
 from storage.inventory.device_tree import Box, Chain, is_part_of
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.technologies.lookup import cache_of
@@ -66,7 +65,7 @@ class TierMap:
     title: str
     words: str
     devices: tuple[Frame, ...]
-    volumes: TileMap
+    volumes: TilePicture
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ class GroupMap:
 class FaultLine:
     """A fault, and what lies on it in words."""
 
-    fault: ReachedFault
+    fault: PartFault
     words: str
 
     @property
@@ -102,7 +101,7 @@ class HostMap:
     """`loose` are devices that no volume group uses; `guests` is None where there are none."""
 
     faults: tuple[FaultLine, ...]
-    guests: TileMap | None
+    guests: TilePicture | None
     groups: tuple[GroupMap, ...]
     loose: tuple[Frame, ...]
 
@@ -242,7 +241,7 @@ class _HostMap:
     # Devices
 
     def _frames(
-        self, key: str, chains: Sequence[tuple[Chain, ReachedFault | None, int]], wide_px: int
+        self, key: str, chains: Sequence[tuple[Chain, PartFault | None, int]], wide_px: int
     ) -> tuple[Frame, ...]:
         parts: dict[str, tuple[Tile, ...]] = {}
         weighed: list[tuple[Thing, float]] = []
@@ -254,7 +253,7 @@ class _HostMap:
         drawn = sliced(weighed, wide_px)
         return tuple(Frame(tile, parts.get(tile.thing.key, ())) for tile in drawn.tiles)
 
-    def _device(self, key: str, chain: Chain, fault: ReachedFault | None, size_bytes: int) -> Thing:
+    def _device(self, key: str, chain: Chain, fault: PartFault | None, size_bytes: int) -> Thing:
         top = chain[-1][-1]
         if len(chain) > 1:
             return Thing(
@@ -275,7 +274,7 @@ class _HostMap:
         for array in self.facts.arrays:
             if array.name in arrays:
                 gone = sum(member.has_failed for member in array.members)
-                fault = ReachedFault("failed", "missing disk", f"{array.name} has lost it")
+                fault = PartFault("failed", "missing disk", f"{array.name} has lost it")
                 things += [
                     Thing(key=f"{key}-gone-{n}", kind="missing", name="missing disk", fault=fault)
                     for n in range(max(0, (array.degraded_count or 0) - gone))
@@ -297,13 +296,13 @@ class _HostMap:
             fault=self.reach.of_disk(box.name),
         )
 
-    def _loose_fault(self, chain: Chain) -> ReachedFault | None:
+    def _loose_fault(self, chain: Chain) -> PartFault | None:
         name = chain[-1][-1].name
         return self.reach.of_array(name) or self.reach.of_disk(name)
 
     # Guests
 
-    def _guests(self, pillars: Iterable[Pillar]) -> TileMap | None:
+    def _guests(self, pillars: Iterable[Pillar]) -> TilePicture | None:
         """By the names of who uses volumes; each looks as the worst of its volumes."""
         used: dict[str, list[Thing]] = {}
         for pillar in pillars:
@@ -321,7 +320,7 @@ class _HostMap:
         """Each once, the gravest first, with the volumes and customers that it concerns."""
         groups = tuple(groups)
         frames = [each for group in groups for tier in group.tiers for each in tier.devices]
-        touched: dict[ReachedFault, list[str]] = {}
+        touched: dict[PartFault, list[str]] = {}
         for frame in (*frames, *loose):
             for tile in (frame.tile, *frame.parts):
                 is_leg = tile.thing.kind == "missing" and tile is not frame.tile
@@ -354,17 +353,17 @@ def _with_rest(
     most = REST_SHARE * taken / (1 - REST_SHARE) if taken else float(tier.size_bytes)
     rest = tier.used_bytes - taken
     key = f"{group.vg.uuid}-{tier.name}"
-    laid = list(placed)
+    found = list(placed)
     if tier.free_bytes:
         free = Thing(key=f"{key}-free", kind="free", name="free", size_bytes=tier.free_bytes)
-        laid.append((free, min(most, tier.free_bytes)))
+        found.append((free, min(most, tier.free_bytes)))
     if rest > REST_SEEN * tier.size_bytes:
         other = Thing(
             key=f"{key}-other", kind="other", name="other", size_bytes=int(rest),
             detail="LVM's own data, copies and what is missing",
         )  # fmt: skip
-        laid.append((other, min(most, rest)))
-    return laid
+        found.append((other, min(most, rest)))
+    return found
 
 
 def _guest(name: str, things: Sequence[Thing]) -> Thing:
@@ -376,7 +375,7 @@ def _guest(name: str, things: Sequence[Thing]) -> Thing:
         size_bytes=sum(each.size_bytes or 0 for each in things),
         url=things[0].url if len(things) == 1 else "",
         detail=f"uses {', '.join(each.name for each in things)}",
-        heats=tuple((kind, worst_heat(each)) for kind, each in heats.items()),
+        heats=tuple((kind, hottest(each)) for kind, each in heats.items()),
         fault=gravest(each.fault for each in things),
     )
 

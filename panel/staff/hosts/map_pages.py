@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from panel.charts.colour_bands import UNKNOWN, busy_heat, busy_legend, latency_heat, latency_legend
+from panel.charts.heat_bands import UNKNOWN, busy_heat, busy_legend, latency_heat, latency_legend
 from panel.http.fragments import fragment_or_page
 from panel.staff.hosts import fleet
 from panel.staff.hosts.fleet_map import PROBLEMS_LEGEND, fleet_map

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from storage.health.failure_reach import FailureReach, ReachedFault, gravest
+from storage.health.failure_reach import FailureReach, PartFault, gravest
 from storage.inventory.facts import ArrayMember, BareBacking, HostFacts
 from storage.inventory.volume_parts import DataStanding
 from tests import make
@@ -22,7 +22,7 @@ LEG_FAILED = make.array(
 DISKS = tuple(make.disk(name) for name in ("sda", "sdb", "sdc"))
 
 
-def level(fault: ReachedFault | None) -> str:
+def level(fault: PartFault | None) -> str:
     return "" if fault is None else fault.level
 
 
@@ -41,9 +41,9 @@ def test_a_failed_leg_puts_all_that_lies_on_its_array_at_risk_and_nothing_else()
     cached, beside = make.lv("a", cache=make.dm_cache("c-aaaaaaaa")), make.lv("b")
     facts = make.facts(cached, beside, disks=DISKS, arrays=(LEG_FAILED,))
     reach = FailureReach(facts)
-    assert reach.of_disk("sdb") == ReachedFault("failed", "sdb", "failed in md0")
+    assert reach.of_disk("sdb") == PartFault("failed", "sdb", "failed in md0")
     assert reach.of_disk("sda") is None
-    on_it = ReachedFault("at-risk", "md0", "degraded: 1 of 2 disks")
+    on_it = PartFault("at-risk", "md0", "degraded: 1 of 2 disks")
     assert reach.of_array("md0") == on_it
     assert [reach.of_pv(pv) for pv in facts.pvs if pv.name == "md0"] == [on_it]
     assert reach.of_cache(cached) == reach.of_volume(cached) == on_it
@@ -52,7 +52,7 @@ def test_a_failed_leg_puts_all_that_lies_on_its_array_at_risk_and_nothing_else()
 
 def test_the_partition_that_failed_is_marked_in_its_array_too() -> None:
     reach = FailureReach(make.facts(disks=DISKS, arrays=(LEG_FAILED,)))
-    assert reach.of_disk("sdb2") == ReachedFault("failed", "sdb2", "failed in md0")
+    assert reach.of_disk("sdb2") == PartFault("failed", "sdb2", "failed in md0")
     assert reach.of_disk("sda2") is None
 
 
@@ -60,7 +60,7 @@ def test_an_array_that_lost_too_much_fails_what_lies_on_it() -> None:
     array = make.array(degraded_count=2, members=())
     lv = make.lv(pvs=("md0",))
     reach = FailureReach(make.facts(lv, arrays=(array,)))
-    assert reach.of_volume(lv) == ReachedFault("failed", "md0", "failed")
+    assert reach.of_volume(lv) == PartFault("failed", "md0", "failed")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_read_only_disk_and_one_that_is_seen_twice_fail_what_lies_on_them() ->
     lv = make.lv(pvs=("sdc1",))
     disks = (dataclasses.replace(make.disk("sdc"), read_only=True),)
     reach = FailureReach(make.facts(lv, pvs=(make.pv("sdc1"),), disks=disks))
-    assert reach.of_volume(lv) == ReachedFault("failed", "sdc", "read-only")
+    assert reach.of_volume(lv) == PartFault("failed", "sdc", "read-only")
     twice = FailureReach(make.facts(make.lv(), pvs=(make.pv(duplicate=True),)))
     assert level(twice.of_volume(make.lv())) == "failed"
 
@@ -157,7 +157,7 @@ def test_bcache_made_by_hand_fails_the_group_on_it_where_its_cache_is_missing() 
 
 
 def test_the_gravest_fault_counts() -> None:
-    risk, failed = ReachedFault("at-risk", "md0", "x"), ReachedFault("failed", "sda", "y")
+    risk, failed = PartFault("at-risk", "md0", "x"), PartFault("failed", "sda", "y")
     assert gravest((None, risk, failed)) == failed
     assert gravest((risk, None)) == risk
     assert gravest(()) is None

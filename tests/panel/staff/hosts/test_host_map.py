@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from panel.charts.colour_bands import UNKNOWN, Heat
+from panel.charts.heat_bands import UNKNOWN, Heat
 from panel.charts.tiles import HEIGHTS_PX, Thing, Tile, tiled
 from panel.staff.hosts.host_map import DiskNow, HostMap, VolumeNow, host_map
 from storage.byte_sizes import GIB

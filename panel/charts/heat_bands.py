@@ -54,7 +54,7 @@ def busy_heat(busy: float | None, limit_percent: float) -> Heat:
     return Heat("1" if busy < HALF else "2" if busy < MUCH else "3", words)
 
 
-def worst(heats: Iterable[Heat]) -> Heat:
+def hottest(heats: Iterable[Heat]) -> Heat:
     """The worst of several, the first where they are alike; unknown where there is none."""
     return max(heats, key=lambda each: WORSE.index(each.band), default=UNKNOWN)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from panel.charts.colour_bands import (
+from panel.charts.heat_bands import (
     NO_READS,
     UNKNOWN,
     WORSE,
     Heat,
     busy_heat,
     busy_legend,
+    hottest,
     latency_heat,
     latency_legend,
-    worst,
 )
 
 
@@ -45,9 +45,9 @@ def test_a_share_that_nobody_counts_is_unknown() -> None:
 
 def test_of_several_the_worst_counts_and_the_unknown_is_worse_than_all_that_is_well() -> None:
     well = [latency_heat(ms, 20) for ms in (0.3, 2, 9)]
-    assert worst([*well, UNKNOWN]) == UNKNOWN
-    assert worst([UNKNOWN, latency_heat(40, 20)]).band == "4"
-    assert worst([]) == UNKNOWN
+    assert hottest([*well, UNKNOWN]) == UNKNOWN
+    assert hottest([UNKNOWN, latency_heat(40, 20)]).band == "4"
+    assert hottest([]) == UNKNOWN
 
 
 def test_legends_name_every_band_with_its_unit() -> None:
