@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from html import escape
 from typing import Final
 
 from django.db.models import F
@@ -13,22 +14,24 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from panel.charts.sparkline import Spark, spark
 from panel.lists.listing import RIGHT, ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.staff.volumes.filters import IOPS, NOW, VolumeFilter, ratio_of
-from panel.staff.volumes.list_rows import row_html
-from panel.templatetags.chips import Chip
+from panel.templatetags.chips import Chip, chip
+from panel.templatetags.chips import spark as drawn
 from storage.access import Right, may, staff_view
 from storage.bulk_changes import ACTIONS, MOST
-from storage.formatting import iops, share, size
+from storage.formatting import iops, ms, percent, share, size
 from storage.metrics import samples
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
 from storage.metrics.samples.window import iops_courses
 from storage.models import Host, Placement, Volume
 from storage.models.host import silent_seconds
+from storage.templatetags.units import moment
 from storage.volumes.slow_limit import SlowLimits
 
 LISTING: Final = ListDefinition(
@@ -91,19 +94,43 @@ LISTING: Final = ListDefinition(
         ("read_ms", lambda row: row.latest.read_ms if row.latest else None),
         ("dirty_bytes", lambda row: row.dirty_bytes),
         ("sampled_at", lambda row: row.latest.at if row.latest else None),
-        ("state", lambda row: ", ".join(chip.text for chip in row.chips)),
+        ("state", lambda row: ", ".join(each.text for each in row.chips)),
     ),
 )
 SHOWN: Final = (
-    *("key", "label", "guest", "external_id", "size_bytes", "managed", "cache_plan"),
-    *("adopted_at", "retired_at", "destroyed_at", "customer__key", "customer__name"),
-)
+    "key", "label", "guest", "external_id", "size_bytes", "managed", "cache_plan", "adopted_at",
+    "retired_at", "destroyed_at", "customer__key", "customer__name",
+)  # fmt: skip
 SHOWN_PLACE: Final = (
-    *("volume", "lv_uuid", "missing_since"),
-    *("cache_technology", "cache_mode", "cache_bytes", "cache_trouble"),
-    *("host__key", "host__name", "host__slow_read_ms", "host__tags"),
-)
+    "volume", "lv_uuid", "missing_since", "cache_technology", "cache_mode", "cache_bytes",
+    "cache_trouble", "host__key", "host__name", "host__slow_read_ms", "host__tags",
+)  # fmt: skip
 """What a row says of a volume, and of where it lies."""
+ROW: Final = (
+    '<tr id="row-{key}" class="{marks}">{choose}'
+    '<td data-label="Volume" class="volumes-name">'
+    '<a class="text fw-medium" href="{url}">{label}</a>'
+    '<span class="text-secondary text">{guest}</span>{chips}</td>'
+    '<td data-label="Customer" class="cell-plain list-name">{customer}</td>'
+    '<td data-label="Host" class="cell-plain list-name">{host}</td>'
+    '<td data-label="Size" class="num text-lg-end cell-plain">{size}</td>'
+    '<td data-label="Cache">{cache}</td>'
+    '<td data-label="Share" class="cell-more of-cache num text-lg-end">{share}</td>'
+    '<td data-label="Hit rate" class="of-cache now num text-lg-end" title="{reads}">{hit_rate}</td>'
+    '<td data-label="IOPS" class="now num text-lg-end" title="{iops_words}">{iops}</td>'
+    '<td data-label="Read latency" class="now num text-lg-end">{read_ms}</td>'
+    '<td data-label="Dirty" class="of-cache now num text-lg-end{clean}">{dirty}</td>'
+    '<td data-label="IOPS, 3 h" class="volumes-course cell-more">{course}</td></tr>'
+)
+CHOOSE: Final = (
+    '<td class="volumes-choose"><input class="form-check-input" type="checkbox" id="choose-{0}"'
+    ' name="volume" value="{0}" aria-label="Select {1}"{2}></td>'
+)
+DESTROYED: Final = ' disabled title="This volume was destroyed."'
+LINK: Final = '<a class="text" href="{}">{}</a>'
+CACHE: Final = '<span class="num">{}</span> <span class="text-secondary">{}</span>'
+NOBODYS: Final = '<span class="text-secondary">unassigned</span>'
+NO_CACHE: Final = '<span class="text-secondary">none</span>'
 COURSE_STEP: Final = timedelta(minutes=5)
 COURSE_STEPS: Final = 36
 """Three hours."""
@@ -262,6 +289,43 @@ def volume_rows(
         chips = chips_of(volume, place, latest, slow_from_ms)
         rows.append(Listed(volume, place, latest, course, chips, slow_from_ms))
     return rows
+
+
+def row_html(row: Listed, *, can_choose: bool) -> SafeString:
+    """The row as HTML; with a box to choose it for an action on many. Made here, because a page has
+    up to 200 of them and a template takes five times as long. Names are escaped, figures have
+    nothing to escape."""
+    volume, place, latest, host = row.volume, row.placement, row.latest, row.host
+    customer, key, label = volume.customer, volume.key, escape(volume.label)
+    destroyed = DESTROYED if volume.destroyed_at is not None else ""
+    mode = escape(place.cache_mode) if place is not None else ""
+    course: str = drawn(row.spark, "IOPS in the last 3 hours")
+    if latest is not None and row.is_stale:
+        course = moment(latest.at, is_old=True)
+    reads = f"of {iops(latest.accesses)} reads" if latest and latest.hit_rate is not None else ""
+    html = ROW.format(
+        key=key,
+        marks=row.marks,
+        choose=CHOOSE.format(key, label, destroyed) if can_choose else "",
+        url=row.url,
+        label=label,
+        guest=escape(volume.guest) or "no guest",
+        chips=" ".join(chip(each) for each in row.chips),
+        customer=LINK.format(row.customer_url, escape(customer.name)) if customer else NOBODYS,
+        host=LINK.format(row.host_url, escape(host.name)) if host is not None else "-",
+        size=size(volume.size_bytes),
+        cache=CACHE.format(escape(row.cache), mode) if row.cache else NO_CACHE,
+        share=row.cache_share,
+        reads=reads,
+        hit_rate=percent(latest.hit_rate if latest else None),
+        iops_words=row.iops_words,
+        iops=iops(row.iops),
+        read_ms=ms(latest.read_ms if latest else None),
+        clean="" if row.dirty_bytes else " cell-more",
+        dirty=size(row.dirty_bytes),
+        course=course,
+    )
+    return SafeString(html)
 
 
 def chips_of(

@@ -23,7 +23,6 @@ from panel.staff.job_requests import row_of
 from panel.staff.volumes import raw_counters, trends
 from panel.staff.volumes.action_menu import menu_of
 from panel.staff.volumes.slow_reason import slow_reason
-from panel.staff.volumes.speed_answer import speed_answer
 from panel.staff.volumes.volume_frame import asked, frame, row_chips
 from panel.staff.volumes.watch_pages import live_context, watch_context
 from storage.access import staff_view
@@ -183,7 +182,7 @@ def _latest(row: VolumeSnapshot) -> dict[str, object]:
         "row": row,
         "trends": trends.trends_of(row.latest, hour),
         "measured_at": measured_at,
-        "speed": speed_answer(row),
+        "speed": trends.speed_answer(row),
     }
 
 

@@ -1,4 +1,5 @@
-"""The latest figures of a volume against its last hour, as small arrows beside them. Pure."""
+"""The latest figures of a volume: whether it is fast now, and small arrows that hold them against
+its last hour. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +8,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from panel.templatetags.chips import Chip
+from storage.formatting import ms
 from storage.metrics.rates import Figures
+from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import FiguresWindow, Latest
+from storage.volumes.snapshot import VolumeSnapshot
 
 LOOKED_AT: Final = timedelta(hours=1)
 LEAST_SECONDS: Final = 600
@@ -55,3 +60,17 @@ def _points(latest: float | None, usual: float | None) -> Trend | None:
     if latest is None or usual is None or abs(latest - usual) < LEAST_POINTS:
         return None
     return Trend(f"{abs(latest - usual) * 100:.0f} points", latest > usual, latest < usual)
+
+
+def speed_answer(row: VolumeSnapshot) -> Chip:
+    """What is not known is neither fast nor slow."""
+    latest = row.latest
+    if latest is None or row.is_stale:
+        return Chip("quiet", "wait", "not known: no new figures")
+    reads = (latest.read_iops or 0) * latest.seconds
+    if latest.read_ms is None or reads < MIN_ACCESSES:
+        return Chip("quiet", "info", "too few reads to tell")
+    took = f"a read takes {ms(latest.read_ms)}"
+    if latest.read_ms >= row.slow_limit.ms:
+        return Chip("warning", "warning", f"no, {took}")
+    return Chip("ok", "ok", f"yes, {took}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from panel.staff.volumes.speed_answer import speed_answer
+from panel.staff.volumes.trends import speed_answer
 
 
 def asked(read_ms: float | None, *, reads: float = 50.0, is_stale: bool = False) -> tuple[str, str]:
