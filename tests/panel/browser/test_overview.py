@@ -44,7 +44,7 @@ def test_figures_and_rows_renew_in_place_and_the_focus_stays(browser: Browser, s
     context = browser.new_context(viewport={"width": 1440, "height": 1200})
     page, complaints = signed_in(context, served)
     page.goto(served)
-    link = page.get_by_role("link", name="busiest")
+    link = page.get_by_role("link", name="busiest", exact=True)
     link.focus()
     row = page.locator(f"#host-{there.host.key}")
     expect(row).to_contain_text("100")
@@ -72,7 +72,7 @@ def test_the_order_of_hosts_is_in_the_address(browser: Browser, served: str) -> 
     page.goto(served)
     first = page.locator(".fleet-table tbody tr").first
     expect(first).to_contain_text("c-silent")
-    page.get_by_role("link", name="busiest").press("Enter")
+    page.get_by_role("link", name="busiest", exact=True).press("Enter")
     expect(first).to_contain_text("b-busy")
     assert page.url == f"{served}{reverse('home')}?sort=busy"
     page.reload()
