@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from panel.charts import definitions as chart_definitions
-from panel.charts.lacking import as_begun
+from panel.charts.lacking import as_begun, lack_words
 from panel.charts.picture import Overlay, OverlayKind, Picture, overlay_choices, picture_of
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import LONGEST, Span, button_text, ranges
@@ -175,7 +175,7 @@ def _answer(
         "has_cache": measured.has_cache,
         "nearest": nearest.to_json() if nearest is not None else None,
         "labels": labels,
-        "lacking": {panel.name: panel.lack for panel in panels if panel.lack},
+        "lacking": {panel.name: lack_words(panel.lack) for panel in panels if panel.lack},
         "over": None,
     }
     if not subject.plain:

@@ -43,8 +43,13 @@ SHOWN: Final = {
 }
 
 
-NO_CACHE: Final = "no cache in this time"
-"""Why charts of a cache have nothing to draw."""
+class Lack(StrEnum):
+    """Why a chart has nothing to draw in a time."""
+
+    NO_CACHE = "no_cache"
+    AT_REST = "at_rest"
+    NO_LATENCIES = "no_latencies"
+    NO_FIGURES = "no_figures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,7 @@ class ChartPanel:
     `note` says of which times there are any. `known` and `lack` are of the time with which its page
     begins (`panel.charts.lacking`): the labels of the lines of which anything is known, whose
     legend takes its room before the chart is drawn, so that nothing moves when it comes; and why
-    there is nothing to draw, "" where there is something."""
+    there is nothing to draw, None where there is something."""
 
     name: str
     title: str
@@ -101,17 +106,17 @@ class ChartPanel:
     is_apart: bool = False
     note: str = ""
     known: tuple[str, ...] = ()
-    lack: str = ""
+    lack: Lack | None = None
 
     @property
     def is_hidden(self) -> bool:
         """A chart whose figures come apart keeps its title where there is a cache."""
-        return bool(self.lack) and not (self.is_apart and self.lack != NO_CACHE)
+        return self.lack is not None and not (self.is_apart and self.lack is not Lack.NO_CACHE)
 
     @property
     def json(self) -> str:
-        """As the script reads it."""
-        return json.dumps(asdict(self))
+        """As the script reads it, which hears with each answer what has nothing to draw."""
+        return json.dumps(asdict(replace(self, known=(), lack=None)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
-from panel.charts.definitions import LATENCIES, NO_CACHE, ChartLine, ChartPanel
+from panel.charts.definitions import LATENCIES, ChartLine, ChartPanel, Lack
+from storage.language import gettext
 from storage.metrics.series import Series
 
-AT_REST: Final = "no reads or writes in this time"
-NO_LATENCIES: Final = "no single latencies counted in this time"
-NO_FIGURES: Final = "no figures in this time"
+
+def lack_words(lack: Lack) -> str:
+    """The reason in the language spoken now."""
+    match lack:
+        case Lack.NO_CACHE:
+            return gettext("no cache in this time")
+        case Lack.AT_REST:
+            return gettext("no reads or writes in this time")
+        case Lack.NO_LATENCIES:
+            return gettext("no single latencies counted in this time")
+        case Lack.NO_FIGURES:
+            return gettext("no figures in this time")
 
 
 def as_begun(
@@ -37,18 +46,20 @@ def as_begun(
     )
 
 
-def _lack(panel: ChartPanel, both: Sequence[Series], *, is_at_rest: bool, is_first: bool) -> str:
+def _lack(
+    panel: ChartPanel, both: Sequence[Series], *, is_at_rest: bool, is_first: bool
+) -> Lack | None:
     measured = both[0]
     if panel.of_cache and not measured.has_cache:
-        return NO_CACHE
+        return Lack.NO_CACHE
     if panel.is_heat:
-        rest = AT_REST if is_at_rest else NO_LATENCIES
-        return "" if _is_mapped(panel, measured) else rest
+        rest = Lack.AT_REST if is_at_rest else Lack.NO_LATENCIES
+        return None if _is_mapped(panel, measured) else rest
     if not any(_is_known(line, both) for line in panel.lines):
-        return NO_FIGURES
+        return Lack.NO_FIGURES
     if is_at_rest and not is_first and not any(_has_figures(line, both) for line in panel.lines):
-        return AT_REST
-    return ""
+        return Lack.AT_REST
+    return None
 
 
 def _is_mapped(panel: ChartPanel, measured: Series) -> bool:

@@ -39,9 +39,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
 from panel.accounts.authentication import (
+    action_names,
     email_codes,
     kept_post,
-    protected_actions,
     second_factor,
 )
 from panel.accounts.authentication.allauth_forms import ProofForm
@@ -187,7 +187,7 @@ def _show(
         "post_to": kept.path if kept is not None else reverse("step-up"),
         "send_name": f"{PREFIX}-send" if kept is not None else "send",
         "types_again": _types_again(request),
-        "action": protected_actions.name_of_action(back),
+        "action": action_names.name_of_action(back),
         "problem": problem,
         "minutes_ago": None if at is None else max(0, int(time.time() - at) // 60),
         "minutes": max(1, settings.TIERCEL_STEP_UP_SECONDS // 60),

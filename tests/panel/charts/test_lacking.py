@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from panel.charts import definitions
-from panel.charts.definitions import ChartPanel
-from panel.charts.lacking import AT_REST, NO_CACHE, NO_FIGURES, NO_LATENCIES, as_begun
+from panel.charts.definitions import ChartPanel, Lack
+from panel.charts.lacking import as_begun
 from storage.metrics.series import UNITS, Series
 from tests.storage.metrics.samples.rounds import NOON
 
@@ -39,32 +39,32 @@ def begun(series: Series, laid: Series | None = None) -> dict[str, ChartPanel]:
 def test_a_chart_of_known_figures_names_its_lines_for_its_legend() -> None:
     found = begun(measured([5, 1], read_iops=40.0, write_iops=9.0, read_bytes_per_s=1.0))
     assert found["operations"].known == ("Reads", "Writes")
-    assert found["operations"].lack == "" and not found["operations"].is_hidden
-    assert found["latencies"].lack == ""
+    assert found["operations"].lack is None and not found["operations"].is_hidden
+    assert found["latencies"].lack is None
     assert found["throughput"].known == ("Read",)
 
 
 def test_charts_of_a_cache_say_that_there_was_none() -> None:
     found = begun(measured(read_iops=40.0))
     for name in ("hits", "contents", "churn"):
-        assert found[name].lack == NO_CACHE and found[name].is_hidden
+        assert found[name].lack is Lack.NO_CACHE and found[name].is_hidden
 
 
 def test_of_a_volume_at_rest_the_first_chart_alone_is_drawn() -> None:
     found = begun(measured(read_iops=0.0, write_iops=0.0, read_bytes_per_s=0.0))
-    assert found["operations"].lack == ""
-    assert found["latencies"].lack == found["throughput"].lack == AT_REST
+    assert found["operations"].lack is None
+    assert found["latencies"].lack is found["throughput"].lack is Lack.AT_REST
 
 
 def test_what_was_not_counted_is_told_apart_from_rest() -> None:
     found = begun(measured(read_iops=40.0, cache_size_bytes=1.0))
-    assert found["latencies"].lack == NO_LATENCIES
-    assert found["throughput"].lack == NO_FIGURES
+    assert found["latencies"].lack is Lack.NO_LATENCIES
+    assert found["throughput"].lack is Lack.NO_FIGURES
 
 
 def test_a_figure_that_is_laid_over_counts_as_known() -> None:
     found = begun(measured(read_iops=40.0), measured(read_bytes_per_s=9.0))
-    assert found["throughput"].lack == "" and found["throughput"].known == ("Read",)
+    assert found["throughput"].lack is None and found["throughput"].known == ("Read",)
 
 
 def test_a_line_has_the_label_that_it_has_in_this_time() -> None:

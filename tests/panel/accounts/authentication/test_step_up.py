@@ -18,7 +18,7 @@ from pytest_django import Settings
 
 from jobs.models import Job, Kind
 from panel.accounts import people
-from panel.accounts.authentication import protected_actions, step_up
+from panel.accounts.authentication import action_names, protected_actions, step_up
 from panel.accounts.authentication.protected_actions import Demand
 from panel.accounts.authentication.step_up import Way
 from panel.models import User
@@ -246,4 +246,4 @@ def test_the_page_says_for_what_it_asks(ann: User) -> None:
 def test_every_page_that_a_proof_leads_back_to_is_named() -> None:
     for name, act in protected_actions.POLICY.items():
         if act.demand in (Demand.CHANGE, Demand.ALWAYS):
-            assert (act.list_ or act.back or name) in protected_actions.NAMES, name
+            assert (act.list_ or act.back or name) in action_names.NAMES, name
