@@ -46,7 +46,7 @@ OF_DISKS: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TimelinePlace:
     """Whose time line it is: one of the two."""
 
     host: Host | None = None
@@ -63,7 +63,7 @@ class TimelineEntry:
     record: Any
 
 
-def alerts(user: Person, place: Place) -> Keys:
+def alert_keys(user: Person, place: TimelinePlace) -> Keys:
     """Of a volume also those of its host that are of no other volume."""
     found = Alert.objects.visible_to(user)
     if place.volume is None:
@@ -72,32 +72,32 @@ def alerts(user: Person, place: Place) -> Keys:
     return keys_of(found.filter(Q(volume=place.volume) | of_host), "alert", "opened_at")
 
 
-def disk_alerts(user: Person, place: Place) -> Keys:
-    """Those of `alerts` that are of disks and arrays."""
+def disk_alerts(user: Person, place: TimelinePlace) -> Keys:
+    """Those of `alert_keys` that are of disks and arrays."""
     found = Alert.objects.visible_to(user).filter(code__in=OF_DISKS)
     return keys_of(_on_host(found, place, "opened_at"), "alert", "opened_at")
 
 
-def disk_changes(user: Person, place: Place) -> Keys:
+def disk_changes(user: Person, place: TimelinePlace) -> Keys:
     """Disks that came, went and changed."""
     changes = HostChange.objects.visible_to(user).filter(kind__in=DISK_CHANGES)
     return keys_of(_on_host(changes, place, "at"), "change", "at")
 
 
-def host_changes(user: Person, place: Place) -> Keys:
+def host_changes(user: Person, place: TimelinePlace) -> Keys:
     """Restarts, other kernels and versions."""
     changes = HostChange.objects.visible_to(user).exclude(kind__in=DISK_CHANGES)
     return keys_of(_on_host(changes, place, "at"), "change", "at")
 
 
-def checks(user: Person, place: Place) -> Keys:
+def checks(user: Person, place: TimelinePlace) -> Keys:
     """Self-tests of disks and comparisons of arrays."""
     begun = Coalesce("started_at", "created_at")
     found = MediaCheck.objects.visible_to(user).annotate(begun=begun)
     return keys_of(_on_host(found, place, "begun"), "check", "begun")
 
 
-def jobs(user: Person, place: Place) -> Keys:
+def jobs(user: Person, place: TimelinePlace) -> Keys:
     """No previews."""
     begun = Coalesce("started_at", "created_at")
     found = Job.objects.visible_to(user).filter(dry_run=False).annotate(begun=begun)
@@ -106,7 +106,7 @@ def jobs(user: Person, place: Place) -> Keys:
     return keys_of(found.filter(volume=place.volume), "job", "begun")
 
 
-def maintenance(user: Person, place: Place) -> Keys:
+def maintenance(user: Person, place: TimelinePlace) -> Keys:
     """Its beginnings and ends."""
     held = Event.objects.visible_to(user).filter(kind__in=MAINTENANCE)
     if place.host is not None:
@@ -115,7 +115,7 @@ def maintenance(user: Person, place: Place) -> Keys:
     return keys_of(held.filter(Exists(there)), "event", "at")
 
 
-def volume_events(user: Person, place: Place) -> Keys:
+def volume_events(user: Person, place: TimelinePlace) -> Keys:
     """Volumes that moved, were missing or changed hands, and caches with trouble."""
     events = Event.objects.visible_to(user).filter(kind__in=OF_VOLUMES)
     if place.host is not None:
@@ -125,7 +125,7 @@ def volume_events(user: Person, place: Place) -> Keys:
     )
 
 
-def _on_host(rows: Any, place: Place, at: str) -> Any:
+def _on_host(rows: Any, place: TimelinePlace, at: str) -> Any:
     """Those of the host, or of where the volume lay then."""
     if place.volume is None:
         return rows.filter(host=place.host)
@@ -142,9 +142,9 @@ def _there(
     )
 
 
-TimelineSource = Callable[[Person, Place], Keys]
+TimelineSource = Callable[[Person, TimelinePlace], Keys]
 SOURCES: Final[Mapping[str, tuple[TimelineSource, ...]]] = {
-    "alerts": (alerts,),
+    "alerts": (alert_keys,),
     "disks": (disk_alerts, disk_changes, checks),
     "jobs": (jobs,),
     "maintenance": (maintenance,),
@@ -152,7 +152,7 @@ SOURCES: Final[Mapping[str, tuple[TimelineSource, ...]]] = {
     "volumes": (volume_events,),
 }
 """By what a list of them is filtered by."""
-ALL: Final = (alerts, disk_changes, checks, jobs, maintenance, host_changes, volume_events)
+ALL: Final = (alert_keys, disk_changes, checks, jobs, maintenance, host_changes, volume_events)
 
 
 def keys_of(rows: Any, source: str, at: str, number: str = "pk") -> Keys:

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.slowness import of_own_volume
+from jobs.slow_reasons import of_own_volume
 from jobs.timeline import TimelineEntry
 from panel.accounts.member_scope import member_view, row_of, several_customers
 from panel.charts.subject import change_words

@@ -9,7 +9,7 @@ from panel.lists import saved_views
 from panel.portal import volume_series
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
-from panel.staff import chart_pages, suggestions, timeline, webhook_pages
+from panel.staff import chart_pages, suggestions, timeline_rows, webhook_pages
 from panel.staff.alerts import alert_list, alert_pages, route_pages
 from panel.staff.benchmarks import (
     benchmark_actions,
@@ -176,7 +176,7 @@ urlpatterns = [
     ),
     path("volumes/<str:key>/curve", curve_pages.volume_curve, name="volume-curve"),
     path("volumes/<str:key>/slowness", slowness_pages.volume_slowness, name="volume-slowness"),
-    path("volumes/<str:key>/history", timeline.volume_history, name="volume-history"),
+    path("volumes/<str:key>/history", timeline_rows.volume_history, name="volume-history"),
     path("volumes/<str:key>/trace", volume_traces.volume_trace, name="volume-trace"),
     path("volumes/<str:key>/traces", volume_traces.new_trace, name="volume-trace-new"),
     path(

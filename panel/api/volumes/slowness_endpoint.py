@@ -9,8 +9,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs import slowness
-from jobs.slowness import Slowness
+from jobs import slow_reasons
+from jobs.slow_reasons import Slowness
 from jobs.timeline import TimelineEntry, summary_of
 from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Boolean, Choice, DateTime, Float, Integer, Text, Texts
@@ -21,7 +21,7 @@ from panel.api.volumes.volume_resource import VolumeResource
 from panel.charts.subject import change_words
 from storage.access import is_staff
 from storage.analysis.slowness import customer_words, staff_words
-from storage.analysis.slowness.explanation import Cause, Help, Lack, State
+from storage.analysis.slowness.explanation import Cause, Help, Lack, SlowState
 
 
 class SlowUserShape(Shape):
@@ -53,7 +53,7 @@ class SlowChangeShape(Shape):
 class SlownessShape(Shape):
     """Why a volume is slow. Shares are of the I/O time of the disk that it waits for."""
 
-    state = Choice("Whether its reads are slow; `over`: they were.", list(State))
+    state = Choice("Whether its reads are slow; `over`: they were.", list(SlowState))
     read_ms = Float("Milliseconds of an average read; null: it reads nothing.", null=True)
     limit_ms = Integer("From so many milliseconds on a read is slow.")
     since = DateTime("When the last slow time began; null: there was none.", null=True)
@@ -89,9 +89,9 @@ class VolumeSlowness(VolumeResource):
         row, now = self.row(key), timezone.now()
         at = min(AT.of(request) or now, now)
         if is_staff(self.user):
-            found = slowness.of_volume(row, self.user, at)
+            found = slow_reasons.why_volume(row, self.user, at)
             return self.shown(_facts(found) | _for_staff(found))
-        own = slowness.of_own_volume(row, self.user, at)
+        own = slow_reasons.of_own_volume(row, self.user, at)
         explanation = own.explanation
         words = {
             "changes": _changes(own, lambda entry: change_words(entry.record)),

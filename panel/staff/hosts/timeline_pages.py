@@ -13,11 +13,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.timeline import Place
+from jobs.timeline import TimelinePlace
 from panel.lists.listing import ListDefinition, csv_of, wants_csv
 from panel.staff.hosts.pages import find_host, frame
 from panel.staff.job_requests import actor_of, show_refusal
-from panel.staff.timeline import timeline_context
+from panel.staff.timeline_rows import timeline_context
 from storage.access import Right, staff_view
 from storage.analysis import restart_verdicts
 from storage.analysis.restart_comparison import compare_restart
@@ -115,7 +115,7 @@ def _page(
             ("bcache-tools", host.hello.get("bcache_tools")),
         ),
         "faults": [(each, _form_of(each.present.fault.code, wrong)) for each in faults],
-        **timeline_context(request, Place(host=host), TIMELINE),
+        **timeline_context(request, TimelinePlace(host=host), TIMELINE),
         "compared": None
         if compared is None
         else (compared, compare_restart(compared, timezone.now())),

@@ -15,17 +15,17 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs import slowness
-from jobs.slowness import Slowness
-from jobs.timeline import Place
+from jobs import slow_reasons
+from jobs.slow_reasons import Slowness
+from jobs.timeline import TimelinePlace
 from panel.charts.time_range import typed_time
 from panel.deliveries.alerts.alert_texts import name_of
 from panel.staff.job_requests import row_of
-from panel.staff.timeline import TimelineRow, rows_of
+from panel.staff.timeline_rows import TimelineRow, rows_of
 from storage.access import Person, Right, may, staff_view
 from storage.analysis.disk_condition import LOOKED_AT
 from storage.analysis.slowness import staff_words
-from storage.analysis.slowness.explanation import Help, Remedy, SlowExplanation, State
+from storage.analysis.slowness.explanation import Help, SlowExplanation, SlowRemedy, SlowState
 from storage.analysis.slowness.staff_words import RemedyWords
 from storage.formatting import size
 from storage.health.slowness import BUSY_FOR
@@ -37,10 +37,10 @@ from storage.volumes.snapshot import VolumeSnapshot
 OWN_WORDS: Final = ("read_time", "disk_load")
 """What alerts that are judged by these say, the card says itself."""
 TITLES: Final = {
-    State.SLOW: "Why is it slow?",
-    State.OVER: "Why was it slow?",
-    State.WELL: "Is it slow?",
-    State.UNKNOWN: "Is it slow?",
+    SlowState.SLOW: "Why is it slow?",
+    SlowState.OVER: "Why was it slow?",
+    SlowState.WELL: "Is it slow?",
+    SlowState.UNKNOWN: "Is it slow?",
 }
 NOT_ALLOWED: Final = "Requires the operator role."
 
@@ -117,7 +117,7 @@ def volume_slowness(request: HttpRequest, key: str) -> HttpResponse:
 def busy_disk(request: HttpRequest, key: str, name: str) -> HttpResponse:
     """The card of a disk or array of a host."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    found = slowness.of_disk(host, name, request.user, asked_moment(request))
+    found = slow_reasons.of_disk(host, name, request.user, asked_moment(request))
     if found is None:
         raise Http404
     context = {
@@ -135,7 +135,7 @@ def asked_moment(request: HttpRequest) -> datetime:
 
 
 def _of_volume(row: VolumeSnapshot, user: Person, at: datetime) -> SlowCard:
-    found = slowness.of_volume(row, user, at)
+    found = slow_reasons.why_volume(row, user, at)
     url = reverse("volume-slowness", args=[row.volume.key])
     return _card(found, user, row.volume.label, url)
 
@@ -144,7 +144,7 @@ def _card(found: Slowness, user: Person, subject: str, url: str) -> SlowCard:
     explanation, figures = found.explanation, found.figures
     labels = {key: row.volume.label for key, row in figures.rows.items()}
     own, host = figures.rows.get(explanation.volume_id or 0), figures.host
-    place = Place(volume=own.volume) if own is not None else Place(host=host)
+    place = TimelinePlace(volume=own.volume) if own is not None else TimelinePlace(host=host)
     history = reverse("host-history", args=[host.key]) if host is not None else ""
     if own is not None:
         history = reverse("volume-history", args=[own.volume.key])
@@ -208,7 +208,7 @@ def _remedies(found: Slowness, labels: Mapping[int, str], user: Person) -> Itera
             yield _of_cache(each, row.volume, words, user)
 
 
-def _of_cache(remedy: Remedy, volume: Volume, words: RemedyWords, user: Person) -> CardRemedy:
+def _of_cache(remedy: SlowRemedy, volume: Volume, words: RemedyWords, user: Person) -> CardRemedy:
     route = "cache-form" if remedy.help == Help.ADD_CACHE else "cache-replace"
     return CardRemedy(
         words,

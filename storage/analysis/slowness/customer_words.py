@@ -3,7 +3,7 @@ host, or another customer's volume: neighbours are a share. Pure."""
 
 from __future__ import annotations
 
-from storage.analysis.slowness.explanation import Cause, Lack, SlowExplanation, State
+from storage.analysis.slowness.explanation import Cause, Lack, SlowExplanation, SlowState
 from storage.formatting import ms, percent
 from storage.language import gettext
 
@@ -11,13 +11,13 @@ from storage.language import gettext
 def what_is(explanation: SlowExplanation) -> str:
     """How slow it is, or was."""
     speed, state = explanation.speed, explanation.timing.state
-    if speed is None or state == State.UNKNOWN:
+    if speed is None or state == SlowState.UNKNOWN:
         return gettext("There is no current data of your volume.")
     if speed.read_ms is None or Lack.READS in explanation.lacks:
         return gettext("Your volume reads too little to measure its speed.")
-    if state == State.SLOW:
+    if state == SlowState.SLOW:
         text = gettext("A read takes {time} on average. From {limit} ms on we call it slow.")
-    elif state == State.OVER:
+    elif state == SlowState.OVER:
         return gettext("Reads are no longer slow.")
     else:
         text = gettext("Reads are not slow: a read takes {time} on average.")
@@ -27,7 +27,7 @@ def what_is(explanation: SlowExplanation) -> str:
 def where_is(explanation: SlowExplanation) -> str:
     """What kind of disk it waits for, or waited for, and how busy that is; "" where that is not
     known."""
-    disk, is_over = explanation.disk, explanation.timing.state == State.OVER
+    disk, is_over = explanation.disk, explanation.timing.state == SlowState.OVER
     if disk is None:
         return ""
     kind = gettext("the SSD of its cache") if disk.is_fast else gettext("the slow disk (HDD)")
@@ -43,7 +43,7 @@ def where_is(explanation: SlowExplanation) -> str:
 def why_is(explanation: SlowExplanation) -> str:
     """The reason, in a sentence or two."""
     others, own = percent(explanation.others_share), percent(explanation.own_share)
-    reason = _reason_then if explanation.timing.state == State.OVER else _reason
+    reason = _reason_then if explanation.timing.state == SlowState.OVER else _reason
     return reason(explanation.cause).format(others=others, own=own)
 
 
@@ -92,7 +92,7 @@ def helps(explanation: SlowExplanation, *, has_cache: bool) -> str:
     disk = explanation.disk
     if disk is None or disk.is_fast or explanation.cause in (Cause.OUTSIDE, Cause.FAULT):
         return ""
-    if explanation.cause == Cause.UNKNOWN or explanation.timing.state == State.WELL:
+    if explanation.cause == Cause.UNKNOWN or explanation.timing.state == SlowState.WELL:
         return ""
     if has_cache:
         return gettext("A larger cache may help. The plans show what each would bring.")

@@ -25,7 +25,7 @@ HARDLY_BUSY: Final = 0.5
 """A disk that is busy for less of the time keeps nobody in a queue."""
 
 
-class State(StrEnum):
+class SlowState(StrEnum):
     """Whether it is slow (of a disk: overloaded)."""
 
     SLOW = "slow"
@@ -79,7 +79,7 @@ class Timing:
     while it lasts; `is_older`: it began before what is looked at. `is_alerted`: an alert about its
     speed is open. `looked_at` is the end of what the figures are of."""
 
-    state: State
+    state: SlowState
     looked_at: datetime
     since: datetime | None = None
     until: datetime | None = None
@@ -115,7 +115,7 @@ class PastChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class SlowRemedy:
     """What helps whom: the volume, or with `volume_id` None the disk."""
 
     help: Help
@@ -143,13 +143,13 @@ class SlowExplanation:
     outside_share: float | None
     cause: Cause
     lacks: tuple[Lack, ...]
-    remedies: tuple[Remedy, ...]
+    remedies: tuple[SlowRemedy, ...]
     closed: tuple[CacheOffer, ...]
     changes: tuple[PastChange, ...]
 
     @property
     def is_slow(self) -> bool:
-        return self.timing.state == State.SLOW
+        return self.timing.state == SlowState.SLOW
 
     @property
     def others(self) -> tuple[DiskUser, ...]:
@@ -183,7 +183,7 @@ def explain(
     top = tuple(user for user in users[:NAMED] if user.share >= LEAST_SHARE)
     cause = _cause(volume_id, timing, disk, bool(faults), own, others, tuple(missing))
     remedies, closed = _remedies(volume_id, cause, disk, users, offers)
-    if timing.state == State.WELL and not timing.is_alerted and not faults:
+    if timing.state == SlowState.WELL and not timing.is_alerted and not faults:
         remedies, closed = (), ()
     return SlowExplanation(
         volume_id=volume_id,
@@ -220,7 +220,7 @@ def _cause(
 ) -> Cause:
     if has_fault:
         return Cause.FAULT
-    if disk is None or timing.state == State.UNKNOWN or Lack.SAMPLES in lacks:
+    if disk is None or timing.state == SlowState.UNKNOWN or Lack.SAMPLES in lacks:
         return Cause.UNKNOWN
     if disk.other_share is not None and disk.other_share >= MUCH:
         return Cause.OUTSIDE
@@ -240,11 +240,11 @@ def _remedies(
     disk: UsedDisk | None,
     users: Sequence[DiskUser],
     offers: Mapping[int, CacheOffer],
-) -> tuple[tuple[Remedy, ...], tuple[CacheOffer, ...]]:
+) -> tuple[tuple[SlowRemedy, ...], tuple[CacheOffer, ...]]:
     """In the order in which they help, and caches that do not. A cache takes reads off an HDD,
     whosever they are: first for who uses it most, then for the volume itself."""
     if cause == Cause.FAULT:
-        return (Remedy(Help.REPLACE_DISK),), ()
+        return (SlowRemedy(Help.REPLACE_DISK),), ()
     if cause in (Cause.UNKNOWN, Cause.OUTSIDE) or disk is None:
         return (), ()
     guilty = next((user.volume_id for user in users if user.volume_id != volume_id), None)
@@ -254,10 +254,10 @@ def _remedies(
     caches = [] if disk.is_fast else asked
     found = [_of_offer(each) for each in caches if each.is_open]
     if is_other and cause == Cause.NEIGHBOUR:
-        found.append(Remedy(Help.LIMIT, guilty))
+        found.append(SlowRemedy(Help.LIMIT, guilty))
     return tuple(found), tuple(each for each in caches if not each.is_open)
 
 
-def _of_offer(offer: CacheOffer) -> Remedy:
+def _of_offer(offer: CacheOffer) -> SlowRemedy:
     kind = Help.RESIZE_CACHE if offer.has_cache else Help.ADD_CACHE
-    return Remedy(kind, offer.volume_id, offer.size_bytes, offer.mode, offer.reason)
+    return SlowRemedy(kind, offer.volume_id, offer.size_bytes, offer.mode, offer.reason)

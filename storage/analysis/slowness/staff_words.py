@@ -11,9 +11,9 @@ from storage.analysis.slowness.explanation import (
     Cause,
     Help,
     Lack,
-    Remedy,
     SlowExplanation,
-    State,
+    SlowRemedy,
+    SlowState,
 )
 from storage.formatting import ms, percent, size
 from storage.inventory.facts import LogicalVolume
@@ -43,20 +43,20 @@ def what_is(explanation: SlowExplanation) -> str:
         return _what_disk_does(explanation)
     limit = f"{speed.limit_ms} ms is slow"
     taken = ms(speed.read_ms)
-    if state == State.UNKNOWN:
+    if state == SlowState.UNKNOWN:
         return "How fast it is now is not known."
     if speed.read_ms is None:
         return "Nothing was read."
-    if state == State.SLOW:
+    if state == SlowState.SLOW:
         return f"Reads take {taken} on average ({limit})."
-    if state == State.OVER:
+    if state == SlowState.OVER:
         return f"Its reads are no longer slow. They took {taken} on average then ({limit})."
     return f"Its reads are not slow: they take {taken} on average ({limit})."
 
 
 def _what_disk_does(explanation: SlowExplanation) -> str:
     disk = explanation.disk
-    if disk is None or explanation.timing.state == State.UNKNOWN:
+    if disk is None or explanation.timing.state == SlowState.UNKNOWN:
         return "How busy it is now is not known."
     queue = f"{disk.in_flight:.1f} I/Os are under way at a time."
     if explanation.is_slow:
@@ -68,7 +68,7 @@ def disk_title(explanation: SlowExplanation) -> str:
     """What its name stands beside."""
     if explanation.volume_id is None:
         return "Disk"
-    return "Waited for" if explanation.timing.state == State.OVER else "Waits for"
+    return "Waited for" if explanation.timing.state == SlowState.OVER else "Waits for"
 
 
 def disk_name(explanation: SlowExplanation) -> str:
@@ -83,7 +83,7 @@ def why_is(explanation: SlowExplanation, labels: Labels) -> str:
     is_of_disk = explanation.volume_id is None
     name = disk.name if disk is not None else ""
     mine = "" if is_of_disk else f", this volume {percent(own)}"
-    is_over = explanation.timing.state == State.OVER
+    is_over = explanation.timing.state == SlowState.OVER
     have, has, are = ("had", "had", "were") if is_over else ("have", "has", "are")
     match explanation.cause:
         case Cause.FAULT:
@@ -113,7 +113,7 @@ def _unloaded(explanation: SlowExplanation, name: str) -> str:
     disk = explanation.disk
     busy = percent(disk.busy) if disk is not None else "-"
     little = f"{name} is only {busy} busy, so hardly any I/O waits for another"
-    if explanation.timing.state == State.OVER:
+    if explanation.timing.state == SlowState.OVER:
         little = f"{name} was only {busy} busy, so hardly any I/O waited for another"
     if explanation.volume_id is None:
         return f"{little}."
@@ -126,7 +126,7 @@ def no_remedy(explanation: SlowExplanation) -> str:
     """Why no action is named; "" where one is, or where it is said of each cache."""
     if explanation.remedies or explanation.closed:
         return ""
-    if explanation.timing.state == State.WELL:
+    if explanation.timing.state == SlowState.WELL:
         return "It is not slow: nothing is to be done."
     if explanation.cause in NO_REMEDY:
         return NO_REMEDY[explanation.cause]
@@ -159,7 +159,7 @@ class RemedyWords:
 
 def remedy_words(
     explanation: SlowExplanation,
-    remedy: Remedy,
+    remedy: SlowRemedy,
     labels: Labels,
     lv: LogicalVolume | None = None,
     iops: float | None = None,

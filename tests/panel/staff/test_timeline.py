@@ -16,7 +16,7 @@ from django.utils import timezone
 from jobs.engine import holds
 from jobs.models import CheckKind, MediaCheck
 from panel.models import Intent, Order, OrderState
-from panel.staff.timeline import KINDS, SOURCES, TimelineRow, by_day
+from panel.staff.timeline_rows import KINDS, SOURCES, TimelineRow, by_day
 from storage.models import HostChange, Placement
 from tests import make
 from tests.panel.deliveries.alerts.telling import alert

@@ -11,7 +11,7 @@ from storage.analysis.slowness.explanation import (
     CacheOffer,
     ReadSpeed,
     SlowExplanation,
-    State,
+    SlowState,
     Timing,
     explain,
 )
@@ -19,7 +19,7 @@ from storage.byte_sizes import GIB
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 VICTIM, NOISY, THIRD, FOURTH = 1, 2, 3, 4
-SLOW = Timing(State.SLOW, NOON, NOON - timedelta(minutes=12))
+SLOW = Timing(SlowState.SLOW, NOON, NOON - timedelta(minutes=12))
 
 
 def disk(

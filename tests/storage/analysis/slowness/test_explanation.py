@@ -13,8 +13,8 @@ from storage.analysis.slowness.explanation import (
     Help,
     Lack,
     PastChange,
-    Remedy,
-    State,
+    SlowRemedy,
+    SlowState,
     Timing,
 )
 from storage.byte_sizes import GIB
@@ -51,7 +51,7 @@ def test_the_shares_of_the_disk_name_the_cause(of: UsedDisk | None, cause: Cause
 def test_a_disk_that_is_not_well_is_the_cause_and_is_replaced() -> None:
     found = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), offer(NOISY), faults=["sdc is failing."])
     assert found.cause == Cause.FAULT
-    assert found.remedies == (Remedy(Help.REPLACE_DISK),)
+    assert found.remedies == (SlowRemedy(Help.REPLACE_DISK),)
 
 
 def test_the_three_greatest_users_are_named_and_the_least_are_not() -> None:
@@ -74,7 +74,9 @@ def test_a_cache_for_who_uses_the_disk_most_helps_first_then_one_for_the_volume(
 
 def test_a_cache_that_is_there_is_enlarged() -> None:
     found = explained(disk((VICTIM, 0.9)), offer(VICTIM, 64, has_cache=True, mode="writeback"))
-    assert found.remedies == (Remedy(Help.RESIZE_CACHE, VICTIM, 64 * GIB, "writeback", "reason 1"),)
+    assert found.remedies == (
+        SlowRemedy(Help.RESIZE_CACHE, VICTIM, 64 * GIB, "writeback", "reason 1"),
+    )
 
 
 def test_where_no_cache_helps_it_says_why_and_a_neighbour_can_be_limited() -> None:
@@ -103,7 +105,7 @@ def test_what_the_figures_lack_is_said(lack: Lack) -> None:
 
 
 def test_without_figures_neither_a_cause_nor_a_remedy_is_named() -> None:
-    unknown = Timing(State.UNKNOWN, NOON)
+    unknown = Timing(SlowState.UNKNOWN, NOON)
     found = explained(disk((VICTIM, 0.9)), offer(VICTIM), timing=unknown, lacks=[Lack.SAMPLES])
     assert (found.cause, found.remedies) == (Cause.UNKNOWN, ())
     nowhere = explained(None, offer(VICTIM))
@@ -122,7 +124,7 @@ def test_what_changed_in_the_day_before_it_began_is_named_newest_first() -> None
 
 
 def test_what_is_not_slow_needs_no_remedy_unless_an_alert_says_that_it_is() -> None:
-    well, of = Timing(State.WELL, NOON), disk((VICTIM, 0.9))
+    well, of = Timing(SlowState.WELL, NOON), disk((VICTIM, 0.9))
     assert explained(of, offer(VICTIM), timing=well).remedies == ()
     alerted = explained(of, offer(VICTIM), timing=replace(well, is_alerted=True))
     assert [each.help for each in alerted.remedies] == [Help.ADD_CACHE]

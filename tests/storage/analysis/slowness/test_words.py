@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from storage.analysis.slowness import customer_words, staff_words
-from storage.analysis.slowness.explanation import Help, Lack, SlowExplanation, State, Timing
+from storage.analysis.slowness.explanation import Help, Lack, SlowExplanation, SlowState, Timing
 from storage.inventory.facts import VolumeUser
 from tests import make
 from tests.scene import HOSTILE
@@ -23,8 +23,8 @@ from tests.storage.analysis.slowness.explained import (
 
 LABELS = {VICTIM: "mail1", NOISY: HOSTILE}
 NEIGHBOUR = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), offer(NOISY))
-FEW = explained(None, lacks=[Lack.SAMPLES], timing=Timing(State.UNKNOWN, NOON))
-OVER = Timing(State.OVER, NOON, NOON - timedelta(hours=1), NOON)
+FEW = explained(None, lacks=[Lack.SAMPLES], timing=Timing(SlowState.UNKNOWN, NOON))
+OVER = Timing(SlowState.OVER, NOON, NOON - timedelta(hours=1), NOON)
 EVERY = (
     NEIGHBOUR,
     FEW,
@@ -35,8 +35,8 @@ EVERY = (
     explained(disk((VICTIM, 0.9), busy=0.2, is_fast=True)),
     explained(disk((NOISY, 0.9), (VICTIM, 0.1)), faults=[f"{HOSTILE} is failing."]),
     explained(disk((VICTIM, 0.9)), timing=OVER),
-    explained(disk((VICTIM, 0.9)), timing=Timing(State.WELL, NOON), read_ms=3.0),
-    explained(disk((VICTIM, 0.9)), timing=Timing(State.WELL, NOON), read_ms=None),
+    explained(disk((VICTIM, 0.9)), timing=Timing(SlowState.WELL, NOON), read_ms=3.0),
+    explained(disk((VICTIM, 0.9)), timing=Timing(SlowState.WELL, NOON), read_ms=None),
 )
 
 

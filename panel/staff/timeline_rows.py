@@ -21,9 +21,9 @@ from jobs import timeline
 from jobs.models import Alert, CheckState, Job, MediaCheck
 from jobs.timeline import (
     Keys,
-    Place,
     Reader,
     TimelineEntry,
+    TimelinePlace,
     TimelineSource,
     entries_of,
     keys_of,
@@ -89,7 +89,7 @@ class TimelineRow:
     change: HostChange | None = None
 
 
-def orders(user: Person, place: Place) -> Keys:
+def orders(user: Person, place: TimelinePlace) -> Keys:
     """Changes of plan of the volume, or of the volumes that lay on the host when they were made."""
     found = Order.objects.visible_to(user)
     if place.volume is not None:
@@ -120,7 +120,9 @@ def asked_kind(request: HttpRequest) -> str:
     return kind if kind in KINDS else ""
 
 
-def timeline_context(request: HttpRequest, place: Place, listing: ListDefinition) -> dict[str, Any]:
+def timeline_context(
+    request: HttpRequest, place: TimelinePlace, listing: ListDefinition
+) -> dict[str, Any]:
     """The context of `staff/_timeline.html`. A query for the page, one to count, and one for each
     source on the page."""
     kind = asked_kind(request)
@@ -144,7 +146,7 @@ def by_day(rows: Iterable[TimelineRow]) -> list[tuple[date, list[TimelineRow]]]:
     ]
 
 
-def rows_of(entries: Iterable[TimelineEntry], place: Place) -> list[TimelineRow]:
+def rows_of(entries: Iterable[TimelineEntry], place: TimelinePlace) -> list[TimelineRow]:
     """In their order. What is of the place itself does not name it. One query at most."""
     entries = list(entries)
     volumes = _volumes(each.record for each in entries if each.source == "event")
@@ -157,7 +159,7 @@ def _volumes(events: Iterable[Event]) -> dict[str, Volume]:
     return {volume.key: volume for volume in found}
 
 
-def _row(entry: TimelineEntry, place: Place, volumes: Mapping[str, Volume]) -> TimelineRow:
+def _row(entry: TimelineEntry, place: TimelinePlace, volumes: Mapping[str, Volume]) -> TimelineRow:
     record = entry.record
     match entry.source:
         case "alert":
@@ -184,7 +186,7 @@ def _of_job(at: datetime, job: Job) -> TimelineRow:
     return TimelineRow(at, f"Job: {job.get_kind_display()}", job.label, url, chip_of_job(job))
 
 
-def _of_order(at: datetime, order: Order, place: Place) -> TimelineRow:
+def _of_order(at: datetime, order: Order, place: TimelinePlace) -> TimelineRow:
     tone, icon = ORDER_TONES.get(order.state, ("busy", "run"))
     plans = [plan.name if plan else "no cache" for plan in (order.from_plan, order.to_plan)]
     text = f"{plans[0]} → {plans[1]}"
@@ -235,5 +237,5 @@ def volume_history(request: HttpRequest, key: str) -> HttpResponse:
     """What happened to one volume, and meanwhile to the hosts that it lay on."""
     visible = Volume.objects.visible_to(request.user)
     volume = get_object_or_404(visible, key=key)
-    context = timeline_context(request, Place(volume=volume), OF_VOLUME)
+    context = timeline_context(request, TimelinePlace(volume=volume), OF_VOLUME)
     return render(request, "staff/volumes/history.html", {"volume": volume, **context})

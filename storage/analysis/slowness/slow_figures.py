@@ -26,7 +26,7 @@ from storage.analysis.slowness.explanation import (
     CacheOffer,
     Lack,
     ReadSpeed,
-    State,
+    SlowState,
     Timing,
 )
 from storage.health.slowness import BUSY_FOR, LEAST_READS_PER_SECOND, NAMED, is_saturated
@@ -70,16 +70,16 @@ def of_volume(row: VolumeSnapshot, at: datetime, *, for_customer: bool = False) 
     lacks: list[Lack] = []
     looked_at = course.ended or at
     if course.ended is None or at - course.ended > timedelta(seconds=silent_seconds()):
-        state = State.UNKNOWN
+        state = SlowState.UNKNOWN
         lacks.append(Lack.SAMPLES)
     elif course.spell is not None:
-        state = State.SLOW if course.is_now else State.OVER
+        state = SlowState.SLOW if course.is_now else SlowState.OVER
         looked_at = course.spell.last
     else:
-        state = State.WELL
+        state = SlowState.WELL
     near = [each for each in minutes if looked_at - LOOKED_AT < each.at <= looked_at]
     reads, seconds = sum(each.reads for each in near), sum(_seconds(each) for each in near)
-    if state == State.WELL and reads < LEAST_READS_PER_SECOND * seconds:
+    if state == SlowState.WELL and reads < LEAST_READS_PER_SECOND * seconds:
         lacks.append(Lack.READS)
     read_ms = sum(each.read_ms for each in near) / reads if reads else None
     spell = course.spell
@@ -87,7 +87,7 @@ def of_volume(row: VolumeSnapshot, at: datetime, *, for_customer: bool = False) 
         state,
         looked_at,
         spell.begun if spell is not None else None,
-        spell.last if spell is not None and state == State.OVER else None,
+        spell.last if spell is not None and state == SlowState.OVER else None,
         course.is_older,
     )
     speed = ReadSpeed(read_ms, row.slow_limit.ms)
@@ -110,7 +110,7 @@ def of_disk(host: Host, name: str, at: datetime) -> SlowFigures | None:
     where volumes lie on no such disk."""
     facts = inventory_of(host)
     if facts is None:
-        return SlowFigures(None, host, Timing(State.UNKNOWN, at), lacks=(Lack.INVENTORY,))
+        return SlowFigures(None, host, Timing(SlowState.UNKNOWN, at), lacks=(Lack.INVENTORY,))
     then = disks_then(host, facts, at - BUSY_FOR, at)
     members = array_members(facts, [each.name for each in then.disks])
     whole = next((array for array, parts in members.items() if name in parts), name)
@@ -122,11 +122,15 @@ def of_disk(host: Host, name: str, at: datetime) -> SlowFigures | None:
     course = busy_courses(host, facts, start, at, STEP_SECONDS)[disk.name]
     shares = [None if np.isnan(each) else float(each) for each in course]
     since, is_older = busy_since(shares, start, limit)
-    state = State.SLOW if is_saturated(disk.busy, disk.in_flight, host.busy_percent) else State.WELL
+    state = (
+        SlowState.SLOW
+        if is_saturated(disk.busy, disk.in_flight, host.busy_percent)
+        else SlowState.WELL
+    )
     lacks = () if disk.busy is not None else (Lack.SAMPLES,)
     if lacks:
-        state = State.UNKNOWN
-    timing = Timing(state, at, since if state == State.SLOW else None, None, is_older)
+        state = SlowState.UNKNOWN
+    timing = Timing(state, at, since if state == SlowState.SLOW else None, None, is_older)
     rows = _rows(disk, then, host, facts, {})
     offers = _offers(None, disk, rows, at)
     names = _names(disk, facts)

@@ -12,10 +12,10 @@ from django.db.models import Q
 
 from jobs import timeline
 from jobs.models import Alert, Job
-from jobs.timeline import Place, TimelineEntry, entries_of, keys_of, merged
+from jobs.timeline import TimelineEntry, TimelinePlace, entries_of, keys_of, merged
 from storage import row_security
 from storage.access import Person
-from storage.analysis.slowness import figures
+from storage.analysis.slowness import slow_figures
 from storage.analysis.slowness.explanation import (
     AT_ONCE,
     BEFORE,
@@ -24,7 +24,7 @@ from storage.analysis.slowness.explanation import (
     SlowExplanation,
     explain,
 )
-from storage.analysis.slowness.figures import SlowFigures
+from storage.analysis.slowness.slow_figures import SlowFigures
 from storage.models import Host
 from storage.problems.all_kinds import KINDS
 from storage.volumes.snapshot import VolumeSnapshot
@@ -60,30 +60,32 @@ class Slowness:
     verdicts: tuple[Alert, ...] = ()
 
 
-def of_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowness:
+def why_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowness:
     """For staff."""
-    read = figures.of_volume(row, at)
-    place = Place(host=row.host) if row.host is not None else Place(volume=row.volume)
+    read = slow_figures.of_volume(row, at)
+    place = (
+        TimelinePlace(host=row.host) if row.host is not None else TimelinePlace(volume=row.volume)
+    )
     verdicts = Alert.objects.visible_to(user).open().filter(volume=row.volume, code__in=VERDICTS)
     return _explained(read, user, place, tuple(verdicts.with_names()))
 
 
 def of_disk(host: Host, name: str, user: Person, at: datetime) -> Slowness | None:
     """For staff; None where volumes lie on no such disk."""
-    read = figures.of_disk(host, name, at)
+    read = slow_figures.of_disk(host, name, at)
     if read is None:
         return None
     names = read.disk_names or (name,)
     verdicts = Alert.objects.visible_to(user).open()
     verdicts = verdicts.filter(_of_subjects(names), host=host, code__in=VERDICTS)
-    return _explained(read, user, Place(host=host), tuple(verdicts.with_names()))
+    return _explained(read, user, TimelinePlace(host=host), tuple(verdicts.with_names()))
 
 
 def of_own_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowness:
     """For the customer who has the volume: shares without names, and of changes his own alone. What
     the neighbours do is added up here, beyond what his session may read."""
     with row_security.beyond():
-        read = figures.of_volume(row, at, for_customer=True)
+        read = slow_figures.of_volume(row, at, for_customer=True)
     own = Job.objects.visible_to(user).filter(volume=row.volume, dry_run=False)
     began = read.timing.since or read.timing.looked_at
     near = own.filter(created_at__gte=began - BEFORE, created_at__lte=began + AT_ONCE)
@@ -92,7 +94,7 @@ def of_own_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowness:
 
 
 def _explained(
-    read: SlowFigures, user: Person, place: Place, verdicts: tuple[Alert, ...]
+    read: SlowFigures, user: Person, place: TimelinePlace, verdicts: tuple[Alert, ...]
 ) -> Slowness:
     faults = Alert.objects.visible_to(user).open()
     faults = faults.filter(_of_subjects(read.disk_names), host=read.host, code__in=FAULTS)
@@ -100,10 +102,12 @@ def _explained(
     return _joined(read, told, _keys_before(read, user, place), verdicts)
 
 
-def _keys_before(read: SlowFigures, user: Person, place: Place) -> list[tuple[str, datetime, int]]:
+def _keys_before(
+    read: SlowFigures, user: Person, place: TimelinePlace
+) -> list[tuple[str, datetime, int]]:
     """What may have to do with it: no alert but those of disks, and of what is not as recorded."""
     began = read.timing.since or read.timing.looked_at
-    sources = [each for each in timeline.ALL if each is not timeline.alerts]
+    sources = [each for each in timeline.ALL if each is not timeline.alert_keys]
     drifted = Alert.objects.visible_to(user).filter(volume=read.volume_id, code="drift")
     keys = [source(user, place) for source in (timeline.disk_alerts, *sources)]
     keys.append(keys_of(drifted.exclude(volume=None), "alert", "opened_at"))
