@@ -43,7 +43,7 @@ SHOWN: Final = {
 }
 
 
-class Lack(StrEnum):
+class ChartLack(StrEnum):
     """Why a chart has nothing to draw in a time."""
 
     NO_CACHE = "no_cache"
@@ -106,12 +106,12 @@ class ChartPanel:
     is_apart: bool = False
     note: str = ""
     known: tuple[str, ...] = ()
-    lack: Lack | None = None
+    lack: ChartLack | None = None
 
     @property
     def is_hidden(self) -> bool:
         """A chart whose figures come apart keeps its title where there is a cache."""
-        return self.lack is not None and not (self.is_apart and self.lack is not Lack.NO_CACHE)
+        return self.lack is not None and not (self.is_apart and self.lack is not ChartLack.NO_CACHE)
 
     @property
     def json(self) -> str:

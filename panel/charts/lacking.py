@@ -6,21 +6,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from panel.charts.definitions import LATENCIES, ChartLine, ChartPanel, Lack
+from panel.charts.definitions import LATENCIES, ChartLack, ChartLine, ChartPanel
 from storage.language import gettext
 from storage.metrics.series import Series
 
 
-def lack_words(lack: Lack) -> str:
+def lack_words(lack: ChartLack) -> str:
     """The reason in the language spoken now."""
     match lack:
-        case Lack.NO_CACHE:
+        case ChartLack.NO_CACHE:
             return gettext("no cache in this time")
-        case Lack.AT_REST:
+        case ChartLack.AT_REST:
             return gettext("no reads or writes in this time")
-        case Lack.NO_LATENCIES:
+        case ChartLack.NO_LATENCIES:
             return gettext("no single latencies counted in this time")
-        case Lack.NO_FIGURES:
+        case ChartLack.NO_FIGURES:
             return gettext("no figures in this time")
 
 
@@ -48,17 +48,17 @@ def as_begun(
 
 def _lack(
     panel: ChartPanel, both: Sequence[Series], *, is_at_rest: bool, is_first: bool
-) -> Lack | None:
+) -> ChartLack | None:
     measured = both[0]
     if panel.of_cache and not measured.has_cache:
-        return Lack.NO_CACHE
+        return ChartLack.NO_CACHE
     if panel.is_heat:
-        rest = Lack.AT_REST if is_at_rest else Lack.NO_LATENCIES
+        rest = ChartLack.AT_REST if is_at_rest else ChartLack.NO_LATENCIES
         return None if _is_mapped(panel, measured) else rest
     if not any(_is_known(line, both) for line in panel.lines):
-        return Lack.NO_FIGURES
+        return ChartLack.NO_FIGURES
     if is_at_rest and not is_first and not any(_has_figures(line, both) for line in panel.lines):
-        return Lack.AT_REST
+        return ChartLack.AT_REST
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from panel.charts import definitions
-from panel.charts.definitions import ChartPanel, Lack
+from panel.charts.definitions import ChartLack, ChartPanel
 from panel.charts.lacking import as_begun
 from storage.metrics.series import UNITS, Series
 from tests.storage.metrics.samples.rounds import NOON
@@ -47,19 +47,19 @@ def test_a_chart_of_known_figures_names_its_lines_for_its_legend() -> None:
 def test_charts_of_a_cache_say_that_there_was_none() -> None:
     found = begun(measured(read_iops=40.0))
     for name in ("hits", "contents", "churn"):
-        assert found[name].lack is Lack.NO_CACHE and found[name].is_hidden
+        assert found[name].lack is ChartLack.NO_CACHE and found[name].is_hidden
 
 
 def test_of_a_volume_at_rest_the_first_chart_alone_is_drawn() -> None:
     found = begun(measured(read_iops=0.0, write_iops=0.0, read_bytes_per_s=0.0))
     assert found["operations"].lack is None
-    assert found["latencies"].lack is found["throughput"].lack is Lack.AT_REST
+    assert found["latencies"].lack is found["throughput"].lack is ChartLack.AT_REST
 
 
 def test_what_was_not_counted_is_told_apart_from_rest() -> None:
     found = begun(measured(read_iops=40.0, cache_size_bytes=1.0))
-    assert found["latencies"].lack is Lack.NO_LATENCIES
-    assert found["throughput"].lack is Lack.NO_FIGURES
+    assert found["latencies"].lack is ChartLack.NO_LATENCIES
+    assert found["throughput"].lack is ChartLack.NO_FIGURES
 
 
 def test_a_figure_that_is_laid_over_counts_as_known() -> None:
