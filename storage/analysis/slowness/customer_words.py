@@ -55,7 +55,9 @@ def _reason(cause: Cause) -> str:
             )
         case Cause.ITSELF:
             return gettext("Your volume keeps the disk busy itself: it uses {own} of its time.")
-        case Cause.OUTSIDE | Cause.FAULT:
+        case Cause.FAULT:
+            return gettext("A disk of the server has a fault. Your provider sees it, too.")
+        case Cause.OUTSIDE:
             return gettext(
                 "The server itself uses most of the time of this disk, for example to check it."
             )
@@ -75,7 +77,9 @@ def _reason_then(cause: Cause) -> str:
             )
         case Cause.ITSELF:
             return gettext("Your volume kept the disk busy itself: it used {own} of its time.")
-        case Cause.OUTSIDE | Cause.FAULT:
+        case Cause.FAULT:
+            return gettext("A disk of the server has a fault. Your provider sees it, too.")
+        case Cause.OUTSIDE:
             return gettext(
                 "The server itself used most of the time of this disk, for example to check it."
             )

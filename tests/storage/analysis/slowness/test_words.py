@@ -124,6 +124,12 @@ def test_what_is_over_is_told_as_what_was() -> None:
     assert customer_words.helps(over, has_cache=False).startswith("Reads from a cache")
 
 
+def test_a_faulty_disk_is_not_called_busy_with_a_check() -> None:
+    faulty = explained(disk((NOISY, 0.9)), faults=["sdc reports 12 pending sectors."])
+    said = customer_words.why_is(faulty)
+    assert "has a fault" in said and "check" not in said and "sdc" not in said
+
+
 def test_too_few_figures_are_no_guess() -> None:
     assert customer_words.why_is(FEW) == "There is too little data to name a reason."
     assert staff_words.why_is(FEW, LABELS) == "The figures name no reason."
