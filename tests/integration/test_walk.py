@@ -58,8 +58,8 @@ def renewed(tab: Page, awaited: Locator) -> None:
 
 
 def opened(tab: Page, part: str) -> None:
-    """Open this part of the host's page."""
-    parts = tab.get_by_role("navigation", name="Parts of this host")
+    """Open this part of the page of a host or a volume."""
+    parts = tab.get_by_role("navigation", name=re.compile("^Parts of this "))
     parts.get_by_role("link", name=part).click()
     expect(parts.locator("[aria-current=page]")).to_contain_text(part)
 
@@ -132,7 +132,9 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         before = machine.lvs()
         choose(tab, "Volumes")
         follow(tab, bare.lv)
+        opened(tab, "Details")
         expect(card(tab, "Location")).to_contain_text(bare.guest)
+        opened(tab, "Summary")
         card(tab, "Cache").get_by_role("link", name="Add a cache").click()
         form = card(tab, "Add a cache")
         # A refusal would stand here in its place, and is shown where this fails.

@@ -29,9 +29,11 @@ LOOKS: tuple[tuple[int, Any], ...] = ((360, "dark"), (1440, "light"))
 WIDE = """[...document.querySelectorAll("body *")]
   .filter((element) => element.checkVisibility())
   .filter((element) => !element.parentElement.closest(".charts-tools nav"))
+  .filter((element) => !element.ownerSVGElement)
   .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
   .map((element) => element.outerHTML.slice(0, 200))"""
-"""What reaches beyond the screen. The ranges of charts scroll beside each other on a small one."""
+"""What reaches beyond the screen. The ranges of charts scroll beside each other on a small one, and
+a picture cuts off what is in it."""
 
 
 @contextmanager

@@ -57,7 +57,7 @@ def moved(page: Page, url: str, width: int) -> list[dict[str, Any]]:
     page.goto(url, wait_until="load")
     if page.locator("[data-charts-panels]:not([hidden])").count():
         page.locator("[data-charts-panels][aria-busy=false]").wait_for()
-    page.wait_for_function("!document.querySelector('.htmx-request')")
+    page.wait_for_function("() => !document.querySelector('.htmx-request')")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     found: list[dict[str, Any]] = page.evaluate("moved")
     return found

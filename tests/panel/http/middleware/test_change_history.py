@@ -110,7 +110,7 @@ def test_the_pages_show_the_history_and_escape_it(ada: Client) -> None:
         there.volume.save()
         there.host.name = "renamed"
         there.host.save()
-    for name, key in (("volume", there.volume.key), ("host-settings", there.host.key)):
+    for name, key in (("volume-details", there.volume.key), ("host-settings", there.host.key)):
         text = ada.get(reverse(name, args=[key])).content.decode()
         assert ">History<" in text
         assert "→" in text
