@@ -287,7 +287,7 @@ def cast() -> Cast:
             "gate": measured.key,
             "benchmark_link": measured.share_key,
             "kiosk_link": screen.key,
-            "kiosk_secret": kiosk_address.rstrip("/").rpartition("/")[2],
+            "kiosk_token": kiosk_address.rstrip("/").rpartition("/")[2],
             "nowhere": "no/where",
             "document": "operators",
             "invitation": Invitation.objects.get(email="new@provider.org").pk,

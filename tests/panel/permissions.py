@@ -248,8 +248,8 @@ TABLE = (
     Row("alert-route-delete", "POST", ADMINISTER, ("alert_route",)),
     Row("alert-message-again", "POST", ADMINISTER, ("alert_message",)),
     # Webhooks
-    Row("kiosk", "GET", OPEN, ("kiosk_secret",)),
-    Row("kiosk-now", "GET", OPEN, ("kiosk_secret",)),
+    Row("kiosk", "GET", OPEN, ("kiosk_token",)),
+    Row("kiosk-now", "GET", OPEN, ("kiosk_token",)),
     Row("kiosk-links", "GET", ADMINISTER),
     Row("kiosk-links", "POST", ADMINISTER, (), {"name": "Office"}),
     Row("kiosk-link-revoke", "POST", ADMINISTER, ("kiosk_link",)),

@@ -88,6 +88,17 @@ def restored(path: Path, there: str) -> str:
     return there
 
 
+def read_again(name: str, folder: Path, new_database: Callable[..., str]) -> dict[str, list[str]]:
+    """The schema of a database by way of two backups: PostgreSQL writes expressions in another way
+    when it has read them from a dump."""
+    for copy in range(2):
+        path = folder / f"{name}-{copy}.backup"
+        done = manage(name, "backup", str(path))
+        assert done.returncode == 0, done.stderr
+        name = restored(path, new_database())
+    return schema(name)
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(600)
 def test_a_panel_of_single_migrations_gets_the_schema_of_a_new_one_and_keeps_its_rows(
@@ -97,13 +108,9 @@ def test_a_panel_of_single_migrations_gets_the_schema_of_a_new_one_and_keeps_its
     django_db_blocker: DjangoDbBlocker,
 ) -> None:
     there = restored(OLDER, new_database())
-    # By way of a backup too: PostgreSQL writes expressions in another way when it reads them again.
-    path = tmp_path / "new.backup"
-    done = manage(new_database(migrated), "backup", str(path))
-    assert done.returncode == 0, done.stderr
-    new = schema(restored(path, new_database()))
+    new = read_again(new_database(migrated), tmp_path, new_database)
     assert len(new) > 900
-    assert schema(there) == new
+    assert read_again(there, tmp_path, new_database) == new
 
     with psycopg.connect(url_of("app", there)) as app:
         app.execute("SET tiercel.wall = 'all'")
