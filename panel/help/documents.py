@@ -20,7 +20,7 @@ from markdown_it.token import Token
 
 GROUPS: Final = {
     "Run storage": ("operators",),
-    "Run the panel": ("production", "security", "benchmarks"),
+    "Run the panel": ("production", "security", "benchmarks", "benchmark-lab"),
     "Sell caches": ("customers", "billing"),
     "Automate": ("api", "cli", "metrics", "versions"),
     "For developers": ("architecture", "agent-protocol", "ui-parts", "faults", "asvs"),
@@ -145,6 +145,8 @@ def retarget(token: Token) -> None:
             href = _served(str(child.attrGet("href") or ""))
             leads = bool(href)
             child.attrSet("href", href)
+        if child.type == "image":
+            child.type, child.tag, child.content = "text", "", f"[Chart: {child.content}]"
         if child.type in ("link_open", "link_close") and not leads:
             child.type, child.tag, child.nesting, child.content = "text", "", 0, ""
 

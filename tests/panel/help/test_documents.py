@@ -38,6 +38,11 @@ def test_every_document_is_offered_once() -> None:
     assert sorted([*documents.names(), documents.GLOSSARY]) == DOCS
 
 
+def test_a_picture_is_named_where_the_panel_does_not_serve_it() -> None:
+    html = documents.document("benchmark-lab").html
+    assert "[Chart: IOPS of the six runs over time]" in html and "<img" not in html
+
+
 @pytest.mark.parametrize("name", documents.names())
 def test_every_link_in_a_document_leads_somewhere(staff: Client, name: str) -> None:
     response = staff.get(reverse("help-document", args=[name]))
