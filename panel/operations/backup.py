@@ -41,6 +41,7 @@ from panel.models import (
     AlertDelivery,
     ApiToken,
     Invitation,
+    KioskLink,
     LoginLink,
     Notice,
     SecurityKind,
@@ -52,6 +53,7 @@ from panel.operations.local_services import ServiceError
 from panel.operations.local_services.postgres import installed
 from storage.agent import VERSION
 from storage.formatting import counted
+from storage.models import Benchmark
 
 FORMAT = 1
 NOTE, DUMP, SECRETS = "backup.json", "database.dump", "secrets.env"
@@ -148,6 +150,8 @@ def _end_access(*, keeps_tokens: bool) -> None:
     Invitation.objects.open().delete()
     LoginLink.objects.all().delete()
     StepUpCode.objects.all().delete()
+    KioskLink.objects.all().delete()
+    Benchmark.objects.exclude(share_key="").update(share_key="", share_until=None)
     if not keeps_tokens:
         ApiToken.objects.live().update(revoked_at=Now())
 

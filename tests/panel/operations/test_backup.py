@@ -24,10 +24,13 @@ from jobs.hosts import panel_identity
 from jobs.models import State
 from panel.accounts import api_tokens, invitations
 from panel.accounts.authentication import login_links
+from panel.benchmarks.share_links import share_by_link
 from panel.models import AlertDelivery, Message, Notice, StepUpCode
 from panel.operations import backup, local_services
+from panel.staff.kiosk import kiosk_links
 from storage.access import StaffRole
 from tests import make
+from tests.benchmark_scene import EVENING, make_benchmark
 from tests.conftest import drop, this_run, url_of
 from tests.jobs.engine.test_transitions import job as job_in
 from tests.panel.deliveries.alerts.telling import alert, event, mail_route
@@ -150,6 +153,8 @@ ACCESS = """
     SELECT (SELECT count(*) FROM django_session), (SELECT count(*) FROM usersessions_usersession),
         (SELECT count(*) FROM panel_invitation), (SELECT count(*) FROM panel_loginlink),
         (SELECT count(*) FROM panel_stepupcode),
+        (SELECT count(*) FROM panel_kiosklink),
+        (SELECT count(*) FROM storage_benchmark WHERE share_key <> ''),
         (SELECT count(*) FROM panel_apitoken WHERE revoked_at IS NULL)
 """
 
@@ -168,11 +173,13 @@ def test_what_lets_somebody_in_without_a_password_does_not_come_back(
     invitations.to_staff("new@example.org", StaffRole.ADMIN, boss)
     login_links.make_link(ann, "/my/")
     StepUpCode.objects.create(user=ann, digest="x", expires_at=timezone.now() + timedelta(hours=1))
+    kiosk_links.make_link("Office", boss)
+    share_by_link(make_benchmark(make.host(), EVENING, timezone.now()), 30)
     path, there = tmp_path / "panel.backup", new_database()
     assert manage(this_run(), "backup", str(path)).returncode == 0
     done = manage(there, "restore", str(path), *words)
     assert done.returncode == 0, done.stderr
-    assert rows(there, "owner", ACCESS) == [(0, 0, 0, 0, 0, live)]
+    assert rows(there, "owner", ACCESS) == [(0, 0, 0, 0, 0, 0, 0, live)]
     assert "2 accounts, 1 of the staff" in done.stdout and "Look at People" in done.stdout
 
 
