@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 LEAST: Final = 1 / 2000
-"""No tile is a smaller part of the whole, or nobody would see it."""
+"""A smaller part of the whole would not be seen."""
 
 
 @dataclass(frozen=True, slots=True)

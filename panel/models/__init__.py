@@ -1,5 +1,5 @@
 """Records of people, API tokens, links to screens, answered requests, orders, proofs, billing,
-notices, and who is told of alerts."""
+notices, and recipients of alerts."""
 
 from panel.models.alert_route import AlertDelivery, AlertRoute, RouteKind
 from panel.models.api_token import ApiToken, IdempotentRequest, Scope

@@ -25,7 +25,7 @@ class KioskLinkQuerySet(models.QuerySet["KioskLink"]):
 
 
 class KioskLink(models.Model):
-    """An address that shows the fleet to whoever has it, until `expires_at` (null: until it is
+    """An address that shows the fleet to everyone who has it, until `expires_at` (null: until it is
     deleted, which revokes it). Only the `digest` of its secret is kept. It shows the hosts of one
     `site` ("": all hosts), and volumes by their names only where it `shows_names`.
     `last_seen_at` is when a screen last asked, to the minute."""

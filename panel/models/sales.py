@@ -11,7 +11,7 @@ from storage.models import CachePlan, Volume
 
 class SsdPrice(models.Model):
     """What the owner pays for a TB of SSD, in minor units of `currency`; one row, or none while
-    nobody entered it."""
+    it is not entered."""
 
     id = models.BooleanField(primary_key=True, default=True)
     minor_per_tb = models.BigIntegerField(validators=[MinValueValidator(1)])

@@ -17,8 +17,8 @@ Level = Literal["failed", "at-risk"]
 
 @dataclass(frozen=True, slots=True)
 class PartFault:
-    """`failed`: data cannot be read or written. `at-risk`: all of it can, and a copy is missing, or
-    nobody knows whether one is. `source` is the thing that is at fault, `what` is wrong with it."""
+    """`failed`: data cannot be read or written. `at-risk`: all of it can, and a copy is missing or
+    may be missing. `source` is the thing that is at fault, `what` is wrong with it."""
 
     level: Level
     source: str
@@ -107,7 +107,7 @@ class FailureReach:
 
     @cached_property
     def _by_hand(self) -> Mapping[str, PartFault]:
-        """Of bcache that somebody made on a disk or an array, by its name."""
+        """Of bcache that was made by hand on a disk or an array, by its name."""
         return {
             each.name: PartFault("failed", each.name, "its cache is missing")
             for each in self._facts.backings

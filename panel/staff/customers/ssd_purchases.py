@@ -168,6 +168,6 @@ def _purchase(
 
 
 def ssd_rate() -> SsdCost | None:
-    """What the owner entered; None while nobody has."""
+    """What the owner entered; None without a price."""
     price = SsdPrice.objects.first()
     return SsdCost(price.minor_per_tb, price.currency) if price is not None else None

@@ -50,7 +50,7 @@ class VolumeNow:
 
 @dataclass(frozen=True, slots=True)
 class DiskNow:
-    """The same of a disk; `url` is "" while nobody has read its health."""
+    """The same of a disk; `url` is "" while its health was not read."""
 
     url: str = ""
     latency: Heat = UNKNOWN

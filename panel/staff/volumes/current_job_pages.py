@@ -27,7 +27,7 @@ CHANGED = json.dumps({"volumechanged": {"target": "body"}})
 @require_safe
 def current_job(request: HttpRequest, key: str) -> HttpResponse:
     """The job or preview named by `job` ("none": nothing), else the unfinished job of the volume.
-    `running` says that it was unfinished when last seen: at its end the page is told."""
+    `running` says that it was unfinished when last seen: at its end the page is notified."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     visible = Job.objects.visible_to(request.user).filter(volume=volume).with_names()
     job_key = request.GET.get("job", "")

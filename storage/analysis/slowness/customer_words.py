@@ -43,6 +43,9 @@ def where_is(explanation: SlowExplanation) -> str:
 def why_is(explanation: SlowExplanation) -> str:
     """The reason, in a sentence or two."""
     others, own = percent(explanation.others_share), percent(explanation.own_share)
+    disk = explanation.disk
+    if explanation.cause == Cause.UNLOADED and disk is not None and disk.is_fast:
+        return gettext("This SSD has little to do, so it is not what makes reads slow.")
     reason = _reason_then if explanation.timing.state == SpeedState.OVER else _reason
     return reason(explanation.cause).format(others=others, own=own)
 

@@ -22,7 +22,7 @@ MOST_CHANGES: Final = 6
 MUCH: Final = 0.5
 """Of a disk's I/O time: who has so much of it is the reason."""
 HARDLY_BUSY: Final = 0.5
-"""A disk that is busy for less of the time keeps nobody in a queue."""
+"""A disk that is busy for less of the time makes no I/O wait in a queue."""
 
 
 class SpeedState(StrEnum):

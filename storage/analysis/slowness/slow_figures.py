@@ -62,7 +62,7 @@ class SlowFigures:
 
 def of_volume(row: VolumeSnapshot, at: datetime, *, for_customer: bool = False) -> SlowFigures:
     """The volume up to that moment. For its customer nothing of another one's time counts, and
-    neither neighbours nor advice are read, which no customer is told."""
+    neither the rows of neighbours nor advice are read."""
     since = theirs_since(row.volume) if for_customer else None
     start = max(at - LOOKED_BACK, since) if since is not None else at - LOOKED_BACK
     minutes = _read_minutes(row.volume, start, at)

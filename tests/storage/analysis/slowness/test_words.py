@@ -130,6 +130,13 @@ def test_a_faulty_disk_is_not_called_busy_with_a_check() -> None:
     assert "has a fault" in said and "check" not in said and "sdc" not in said
 
 
+def test_an_idle_ssd_is_not_called_a_slow_disk() -> None:
+    idle = explained(disk((VICTIM, 0.9), busy=0.1, is_fast=True))
+    assert customer_words.why_is(idle).startswith("This SSD has little to do")
+    idle_hdd = explained(disk((VICTIM, 0.9), busy=0.1))
+    assert "a slow disk needs" in customer_words.why_is(idle_hdd)
+
+
 def test_too_few_figures_are_no_guess() -> None:
     assert customer_words.why_is(FEW) == "There is too little data to name a reason."
     assert staff_words.why_is(FEW, LABELS) == "The figures name no reason."
