@@ -46,6 +46,8 @@ def why_is(explanation: SlowExplanation) -> str:
     disk = explanation.disk
     if explanation.cause == Cause.UNLOADED and disk is not None and disk.is_fast:
         return gettext("This SSD has little to do, so it is not what makes reads slow.")
+    if explanation.cause == Cause.UNLOADED and explanation.timing.state == SpeedState.WELL:
+        return gettext("The disk has little to do.")
     reason = _reason_then if explanation.timing.state == SpeedState.OVER else _reason
     return reason(explanation.cause).format(others=others, own=own)
 

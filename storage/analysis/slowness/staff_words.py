@@ -115,7 +115,7 @@ def _unloaded(explanation: SlowExplanation, name: str) -> str:
     little = f"{name} is only {busy} busy, so hardly any I/O waits for another"
     if explanation.timing.state == SpeedState.OVER:
         little = f"{name} was only {busy} busy, so hardly any I/O waited for another"
-    if explanation.volume_id is None:
+    if explanation.volume_id is None or explanation.timing.state == SpeedState.WELL:
         return f"{little}."
     if disk is not None and disk.is_fast:
         return f"{little}. The reason is not this SSD: compare the hit rate with earlier days."

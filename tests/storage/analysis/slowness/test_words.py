@@ -137,6 +137,12 @@ def test_an_idle_ssd_is_not_called_a_slow_disk() -> None:
     assert "a slow disk needs" in customer_words.why_is(idle_hdd)
 
 
+def test_reads_that_are_not_slow_are_not_said_to_take_as_long_as_an_hdd() -> None:
+    well = explained(disk((VICTIM, 0.9), busy=0.1), timing=Timing(SpeedState.WELL, NOON))
+    assert staff_words.why_is(well, LABELS).endswith("hardly any I/O waits for another.")
+    assert customer_words.why_is(well) == "The disk has little to do."
+
+
 def test_too_few_figures_are_no_guess() -> None:
     assert customer_words.why_is(FEW) == "There is too little data to name a reason."
     assert staff_words.why_is(FEW, LABELS) == "The figures name no reason."
