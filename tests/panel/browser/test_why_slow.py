@@ -51,11 +51,11 @@ def on_one_hdd(host: Host) -> tuple[str, list[Volume]]:
 
 
 def slowed(host: Host, now: datetime) -> tuple[Volume, Volume]:
-    """A volume whose reads wait, and the one that keeps its disk busy."""
+    """A volume whose reads wait, and the one that keeps its disk busy; a third uses a little."""
     name, volumes = on_one_hdd(host)
-    victim, guilty = volumes[:2]
+    victim, guilty, third = volumes[:3]
     Volume.objects.filter(pk=guilty.pk).update(label=LONG_NAME)
-    for volume, reads, each_ms in ((victim, 1300, 26), (guilty, 9000, 40)):
+    for volume, reads, each_ms in ((victim, 1300, 26), (guilty, 9000, 40), (third, 3000, 12)):
         figures = {"reads": reads, "read_ms": reads * each_ms, "write_ms": 0, "technology": 0}
         lately = Sample.objects.filter(volume=volume, ts__gt=now - LASTED)
         lately.update(**figures, dt_ms=60_000, cache_size_bytes=None)

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from storage.models import Host, Placement
+from storage.models import CachePlan, Host, Placement, Volume
 from tests import fleet
 
 pytestmark = pytest.mark.django_db
@@ -35,11 +35,15 @@ def paths(host: Host, volume_key: str) -> dict[str, str]:
 
 
 def volume_key_on(host: Host) -> str:
-    """A volume with an lvmcache and figures there."""
+    """A customer's volume with an lvmcache, figures and a plan there."""
     found = Placement.objects.filter(host=host, cache_technology="lvmcache")
+    found = found.exclude(volume__customer=None)
     # A slow volume asks for one thing more: what its disk is busy with.
     calm = found.order_by("volume__latest_sample__read_ms", "volume__key")
-    return calm.values_list("volume__key", flat=True)[0]
+    key: str = calm.values_list("volume__key", flat=True)[0]
+    # And so does a volume with a plan; the invented fleet gives one to some.
+    Volume.objects.filter(key=key).update(cache_plan=CachePlan.objects.first())
+    return key
 
 
 def test_queries_are_the_same_for_ten_and_for_hundreds_of_volumes(client: Client) -> None:
