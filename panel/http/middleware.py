@@ -243,12 +243,12 @@ class RowScopeMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request within its wall; what is streamed is read within it too."""
-        with row_security.inside(row_security.NOBODY):
+        with row_security.scope(row_security.NO_ROWS):
             request.user = SimpleLazyObject(partial(_request_user, request))  # type: ignore[assignment]
             response = self.get_response(request)
             if isinstance(response, StreamingHttpResponse):
                 pieces = cast("Iterator[bytes]", response.streaming_content)
-                response.streaming_content = _within(row_security.standing(), pieces)
+                response.streaming_content = _within(row_security.current_scope(), pieces)
             return response
 
 
@@ -256,10 +256,10 @@ def set_scope_for(user: Person) -> None:
     """For the rest of the request, see what the person may: everything, the rows of their
     customers, or nothing."""
     if is_staff(user):
-        row_security.stand(row_security.ALL)
+        row_security.set_scope(row_security.ALL)
     else:
-        row_security.stand(
-            str(user.pk) if user.is_active and user.pk is not None else row_security.NOBODY
+        row_security.set_scope(
+            str(user.pk) if user.is_active and user.pk is not None else row_security.NO_ROWS
         )
 
 
@@ -270,10 +270,10 @@ def _request_user(request: HttpRequest) -> User | AnonymousUser:
     return user
 
 
-def _within(standing: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _within(scope: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Each piece as it comes, made as if the request were still there."""
     while True:
-        with row_security.inside(standing):
+        with row_security.scope(scope):
             piece = next(pieces, None)
         if piece is None:
             return

@@ -211,11 +211,11 @@ def test_each_customer_sees_their_own_rows_nobody_sees_none_and_all_sees_all() -
     told = set()
     for model in tables:
         every = rows(model)
-        with row_security.inside(sees(acme)):
+        with row_security.scope(sees(acme)):
             of_acme = rows(model)
-        with row_security.inside(sees(zebra)):
+        with row_security.scope(sees(zebra)):
             of_zebra = rows(model)
-        with row_security.inside(row_security.NOBODY):
+        with row_security.scope(row_security.NO_ROWS):
             assert rows(model) == set(), model
         assert not of_acme & of_zebra, model
         assert of_acme | of_zebra <= every, model
@@ -228,7 +228,7 @@ def test_each_customer_sees_their_own_rows_nobody_sees_none_and_all_sees_all() -
 def test_what_is_foreign_can_be_neither_changed_nor_made_nor_given_away() -> None:
     acme, zebra = party("acme"), party("zebra")
     volume, stranger = acme.there.volume, zebra.there.volume
-    with row_security.inside(sees(acme)):
+    with row_security.scope(sees(acme)):
         assert Volume.objects.filter(pk=stranger.pk).update(label="mine") == 0
         assert Job.objects.filter(pk=zebra.job.pk).delete() == (0, {})
         assert Volume.objects.filter(pk=volume.pk).update(label="mine") == 1
@@ -247,7 +247,7 @@ def test_what_is_foreign_can_be_neither_changed_nor_made_nor_given_away() -> Non
 @pytest.mark.parametrize("value", ["ALL", "all ", "0", "-1", "1; DROP", "9" * 30, "\u0661"])
 def test_a_word_that_means_nobody_shows_nothing(value: str) -> None:
     party("acme")
-    with row_security.inside(value):
+    with row_security.scope(value):
         assert not Customer.objects.exists()
 
 
@@ -265,19 +265,19 @@ def test_what_a_rollback_takes_back_is_told_again() -> None:
     acme = party("acme")
     party("zebra")
     assert Customer.objects.count() == 2
-    with row_security.inside(sees(acme)):
+    with row_security.scope(sees(acme)):
         with pytest.raises(DataError), transaction.atomic():
             assert Customer.objects.count() == 1
             Customer.objects.extra(where=["1 / 0 = 1"]).exists()
         assert Customer.objects.count() == 1
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         assert Customer.objects.count() == 0
 
 
 @pytest.mark.django_db
 def test_a_wall_that_ends_amid_a_broken_transaction_does_not_hide_the_error() -> None:
     acme = party("acme")
-    with pytest.raises(DataError), transaction.atomic(), row_security.inside(sees(acme)):
+    with pytest.raises(DataError), transaction.atomic(), row_security.scope(sees(acme)):
         Customer.objects.extra(where=["1 / 0 = 1"]).exists()
     assert Customer.objects.count() == 1
 
@@ -304,7 +304,7 @@ def test_space_promised_to_another_customer_is_promised_whoever_asks() -> None:
     there = zebra.there
     wish = Wish(there.volume.size_bytes, cache=LvmCache("c-aaaaaaaaaaaaaaaa", GIB))
     job(there, wish=wish.to_json())
-    with row_security.inside(sees(acme)):
+    with row_security.scope(sees(acme)):
         assert not Job.objects.filter(volume=there.volume).exists()
         promised = reserved(there.host, there.facts)
     assert promised[make.VG_UUID] >= GIB

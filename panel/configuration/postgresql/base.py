@@ -99,12 +99,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._told = None
 
     def _tell(self) -> None:
-        standing = row_security.standing()
-        if standing == self._told:
+        scope = row_security.current_scope()
+        if scope == self._told:
             return
         # After an error nothing but a rollback is accepted, and nothing else is seen either.
         if self.connection.info.transaction_status == TransactionStatus.INERROR:
             return
         with self.connection.cursor() as cursor:
-            cursor.execute(STAND, [standing])
-        self._told = standing
+            cursor.execute(STAND, [scope])
+        self._told = scope

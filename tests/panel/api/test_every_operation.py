@@ -84,7 +84,7 @@ class Foreign:
     ) -> tuple[int, str, str]:
         """Status, code and text of the answer; what the request did is undone."""
         key = {"Idempotency-Key": uuid.uuid4().hex} if with_key else {}
-        with transaction.atomic(), row_security.inside(row_security.NOBODY):
+        with transaction.atomic(), row_security.scope(row_security.NO_ROWS):
             answer = Client().generic(
                 method.upper(),
                 path,

@@ -238,7 +238,7 @@ def test_an_alert_is_told_with_each_of_its_events() -> None:
 
 def test_a_customer_sees_their_own_events_alone() -> None:
     acme, zebra = party("acme"), party("zebra")
-    with row_security.inside(str(acme.owner.pk)):
+    with row_security.scope(str(acme.owner.pk)):
         seen = list(Event.objects.all())
         assert seen == list(Event.objects.visible_to(acme.owner))
     assert {each.customer_id for each in seen} == {acme.customer.pk}

@@ -67,5 +67,5 @@ def test_links_are_for_admins_and_for_nobody_whose_rows_are_walled() -> None:
     make_link("Office", make.staff_user())
     for role, seen in (("admin", 1), ("operator", 0), ("read_only", 0)):
         assert KioskLink.objects.visible_to(make.staff_user(staff_role=role)).count() == seen
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         assert not KioskLink.objects.exists()

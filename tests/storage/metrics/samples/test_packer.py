@@ -314,11 +314,11 @@ def test_nobody_reads_chunks_of_another_customer() -> None:
     before = answers(volume)
     pack_all()
     both = [volume.pk, other.pk]
-    with row_security.inside(str(owner.pk)):
+    with row_security.scope(str(owner.pk)):
         assert {each.subject_id for each in aggregate(both, START, NOW)} == {volume.pk}
         assert same(answers(volume), before)
         assert set(SampleChunk.objects.values_list("subject_id", flat=True)) == {volume.pk}
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         assert not SampleChunk.objects.exists()
 
 

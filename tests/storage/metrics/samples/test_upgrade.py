@@ -232,7 +232,7 @@ def test_an_upgrade_keeps_every_figure_of_some_days(
     with (
         django_db_blocker.unblock(),
         records_of(f"{this_run()}_panel"),
-        row_security.inside(row_security.ALL),
+        row_security.scope(row_security.ALL),
     ):
         assert by_panel(first, end, HOUR) == hours, "before anything is packed"
         for (table, step), rows in loads.items():
