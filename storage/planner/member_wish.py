@@ -15,7 +15,7 @@ from storage.inventory.device_tree import fast_disks, is_part_of
 from storage.inventory.disk_list import free_disks
 from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts, VolumeGroup
 from storage.naming import AGENT_PATH
-from storage.planner.draft import PlannedStep, Refused, group_may_change, group_of
+from storage.planner.draft import PlannedStep, Refused, demand_group_change, group_of
 from storage.planner.wish import BadWish
 
 
@@ -188,7 +188,7 @@ def replace(facts: HostFacts, wanted: Replacement) -> tuple[PlannedStep, ...]:
             f"{wanted.member_serial or 'a known one'}: it is another disk.",
             "Look at the host's arrays, then ask again.",
         )
-    group_may_change(facts, vg)
+    demand_group_change(facts, vg)
     args = {
         "vg": vg.name,
         "array": array.name,

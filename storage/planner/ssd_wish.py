@@ -11,7 +11,7 @@ from typing import Any
 from storage.inventory.device_tree import fast_disks, is_part_of
 from storage.inventory.disk_list import devices_of
 from storage.inventory.facts import HostFacts, VolumeGroup
-from storage.planner.draft import PlannedStep, Refused, group_may_change, group_of
+from storage.planner.draft import PlannedStep, Refused, demand_group_change, group_of
 from storage.planner.wish import BadWish
 
 
@@ -74,7 +74,7 @@ def prepare(facts: HostFacts, wanted: Preparation) -> tuple[PlannedStep, ...]:
     vg = group_of(facts, wanted.vg_uuid, wanted.vg_name)
     if any(pv.name == wanted.device and pv.vg_uuid == vg.uuid for pv in facts.pvs):
         return ()
-    group_may_change(facts, vg)
+    demand_group_change(facts, vg)
     _same_sectors(facts, vg, wanted.device)
     return (
         PlannedStep(

@@ -16,7 +16,7 @@ from storage.models.host import HostState, silent_seconds
 from storage.models.key_sets import any_of
 from storage.planner import Refused, plan
 from storage.planner.current_wish import wish_now
-from storage.planner.draft import begin_draft, may_change
+from storage.planner.draft import begin_draft, demand_change
 from storage.planner.kernel_faults import refuse_faulty
 from storage.planner.technologies.lookup import cache_of, device_of, layout_of, of_layout
 from storage.planner.technologies.technology import Cache, Technology
@@ -173,7 +173,7 @@ class VolumeSnapshot:
             steps = plan(self.facts, placement.target, wish)
             refuse_faulty(steps, self.facts, placement.host.accepted_faults)
             # A plan without steps never asks whether it may change anything.
-            may_change(begin_draft(self.facts, placement.target, wish))
+            demand_change(begin_draft(self.facts, placement.target, wish))
         except Refused as refusal:
             return refusal
         return None
