@@ -75,7 +75,7 @@ def _owned_anew(host: Host, lv_uuids: list[str]) -> list[str]:
     none of its customer's. Two queries."""
     there = Placement.objects.filter(host=host, until=None, lv_uuid__in=lv_uuids)
     uuids = {each.volume: str(each.lv_uuid) for each in there.select_related("volume")}
-    since = ownership.each_theirs_since(uuids)
+    since = ownership.owned_since_by_volume(uuids)
     begin = database_now() - OWNED_ANEW
     return sorted(
         uuid for volume, uuid in uuids.items() if volume.pk in since and since[volume.pk] > begin

@@ -54,7 +54,7 @@ from storage.models import Host, Placement, Volume
 from storage.models.host import SLOW_READ_MS
 from storage.planner.technologies.lookup import of_layout
 from storage.stored_inventory import inventory_of
-from storage.volumes.ownership import theirs_since
+from storage.volumes.ownership import owned_since
 from storage.volumes.slow_limit import SlowLimits, slow_limit_ms
 
 FLEET_UNITS: Final = {
@@ -140,7 +140,7 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
     """A volume that the person may see. `plain`: by itself, for everybody who is not staff; they
     get no more than the lines of their charts, and nothing of an earlier owner's time."""
     plain = not is_staff(person) if plain is None else plain
-    since = theirs_since(volume) if plain else None
+    since = owned_since(volume) if plain else None
     legs = disk_panels.leg_panels(
         are_open=not of_layout(volume.layout).has_latency_histogram,
         kept_days=settings.TIERCEL_SAMPLES_KEPT_DAYS,

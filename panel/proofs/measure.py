@@ -35,7 +35,7 @@ from storage.analysis.before_after.change import LEAST
 from storage.analysis.sample_blocks import blocks
 from storage.database_clock import database_now
 from storage.models import Volume
-from storage.volumes.ownership import theirs_since
+from storage.volumes.ownership import owned_since
 
 
 class Reason(StrEnum):
@@ -217,7 +217,7 @@ def _nothing_before(order: Order, until: datetime, step: int) -> datetime:
     warm = Proof.objects.filter(order__volume=volume, after_start__lte=until).exclude(order=order)
     times = (
         volume.created_at,
-        theirs_since(volume),
+        owned_since(volume),
         earlier,
         warm.aggregate(last=Max("after_start"))["last"],
     )

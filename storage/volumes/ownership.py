@@ -53,7 +53,7 @@ def disown(volume: Volume) -> None:
     volume.save(update_fields=["customer"])
 
 
-def theirs_since(volume: Volume) -> datetime | None:
+def owned_since(volume: Volume) -> datetime | None:
     """When another customer had the volume last, None where it never was another's: its customer
     sees no figures from before. One query."""
     others = _events(volume).exclude(customer=None).exclude(customer=volume.customer_id)
@@ -61,8 +61,8 @@ def theirs_since(volume: Volume) -> datetime | None:
     return since
 
 
-def each_theirs_since(volumes: Iterable[Volume]) -> dict[int, datetime]:
-    """`theirs_since` of many, by primary key; those that never were another's are missing. One
+def owned_since_by_volume(volumes: Iterable[Volume]) -> dict[int, datetime]:
+    """`owned_since` of many, by primary key; those that never were another's are missing. One
     query."""
     events = cast("Any", Volume).pgh_event_model.objects
     others = events.filter(pgh_obj__in=[volume.pk for volume in volumes], customer__isnull=False)

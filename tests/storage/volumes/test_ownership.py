@@ -11,11 +11,11 @@ from django.utils import timezone
 from storage.models import Customer, Volume
 from storage.volumes.ownership import (
     disown,
-    each_theirs_since,
     give,
+    owned_since,
+    owned_since_by_volume,
     refusal_to_give,
     refusal_to_take,
-    theirs_since,
 )
 from tests import make
 
@@ -61,13 +61,13 @@ def test_while_a_job_changes_it_it_stays_whose_it_is() -> None:
 def test_it_is_another_customers_past_that_counts_and_not_ones_own() -> None:
     volume, acme, zebra = make.volume(), make.customer("Acme"), make.customer("Zebra")
     give(volume, acme, NOON)
-    assert theirs_since(volume) is None
+    assert owned_since(volume) is None
     disown(volume)
     give(volume, zebra, NOON)
-    since = theirs_since(volume)
+    since = owned_since(volume)
     assert since is not None and timezone.now() - since < timedelta(minutes=5)
     Volume.objects.filter(pk=volume.pk).update(size_bytes=F("size_bytes") + 1)
-    assert theirs_since(volume) == since
+    assert owned_since(volume) == since
     never = make.volume()
     give(never, acme, NOON)
-    assert each_theirs_since([volume, never]) == {volume.pk: since}
+    assert owned_since_by_volume([volume, never]) == {volume.pk: since}
