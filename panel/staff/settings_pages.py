@@ -41,7 +41,7 @@ from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
 from storage.metrics.samples.chunk_store import NOTED_LIMIT, kept_for, unreadable_chunks
 from storage.metrics.samples.stored_bytes import StoredBytes, stored_chunks, stored_rows
-from storage.models import ASIDE, LatestSample, Resolution, SampleChunk
+from storage.models import UNREADABLE_CHUNK, LatestSample, Resolution, SampleChunk
 
 OLD_BACKUP: Final = timedelta(days=2)
 DELIVERED_DAYS: Final = 90
@@ -343,7 +343,10 @@ def _stored(now: datetime, warning: str) -> list[SettingRow]:
 
 def _unreadable() -> SettingRow:
     """Chunks of samples that are damaged, or of another release: a chart has a gap there."""
-    noted, aside = unreadable_chunks(), SampleChunk.objects.filter(kind__gte=ASIDE).count()
+    noted, aside = (
+        unreadable_chunks(),
+        SampleChunk.objects.filter(kind__gte=UNREADABLE_CHUNK).count(),
+    )
     first = next(iter(noted.items()), None)
     warning = "" if first is None else f"{first[0]}: {first[1]}."
     more = " or more" if len(noted) >= NOTED_LIMIT else ""

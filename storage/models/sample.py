@@ -124,7 +124,7 @@ class Resolution(models.IntegerChoices):
     DAY = 3, "1 day"
 
 
-ASIDE: Final = 100
+UNREADABLE_CHUNK: Final = 100
 """Added to the kind of a chunk that could not be read when its place was written anew: nobody looks
 for it there, and it goes with its partition as others do."""
 
