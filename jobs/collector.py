@@ -67,7 +67,7 @@ class CollectionRound:
 
 _busy: set[int] = set()
 _busy_watched: set[int] = set()
-_makeups: dict[int, str] = {}
+_inventory_digests: dict[int, str] = {}
 _guard = threading.Lock()
 
 
@@ -225,7 +225,7 @@ def _store(answers: Sequence[_Answer]) -> int:
         host = given.host
         if isinstance(recorded, Recorded):
             stored.append(host)
-            is_changed = _is_changed(host, recorded.makeup)
+            is_changed = _is_changed(host, recorded.inventory_digest)
             if recorded.unknown_lv_uuids or is_changed or _restarted(host, replies[host.pk]):
                 notify_workers.host(host.pk)
         elif isinstance(recorded, BadHostData):
@@ -269,13 +269,13 @@ def _is_away(error: Exception) -> bool:
     return isinstance(error, OperationalError | InterfaceError) and not database.is_usable()
 
 
-def _is_changed(host: Host, makeup: str) -> bool:
+def _is_changed(host: Host, inventory_digest: str) -> bool:
     """Whether the host consists of something else than in its last sample: what that means, its
     inventory says. Nobody knows of a sample before this process began; the inventory is read every
     few minutes anyway."""
-    before = _makeups.get(host.pk)
-    _makeups[host.pk] = makeup
-    return before is not None and before != makeup
+    before = _inventory_digests.get(host.pk)
+    _inventory_digests[host.pk] = inventory_digest
+    return before is not None and before != inventory_digest
 
 
 def _restarted(host: Host, reply: Reply) -> bool:
