@@ -236,7 +236,7 @@ def _carry_out(
     if action is Action.CUSTOMER:
         customers = Customer.objects.visible_to(actor)
         return _give(volume, customers.filter(key=change.option).first())
-    if action is Action.NOBODY:
+    if action is Action.NO_CUSTOMER:
         return _take(volume)
     return _submit(change, volume, item, actor)
 

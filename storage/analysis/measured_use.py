@@ -20,7 +20,7 @@ def use_of(row: VolumeSnapshot, now: datetime) -> Use:
     former customer did is not in it. Two queries."""
     start, since = now - LOOK_BACK, owned_since(row.volume)
     begin = max(start, since) if since is not None else start
-    # Waiting is told hour by hour: what an hour did not do cannot be lent to another.
+    # Waiting is computed hour by hour: no hour can lend its unused time to another.
     hours = begin.replace(minute=0, second=0, microsecond=0)
     stretches = [
         _stretch(each)

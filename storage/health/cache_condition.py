@@ -84,7 +84,7 @@ NO_SUMS: Final = Sums()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCacheState:
     """What the last sample says. `frozen_seconds` is for how long every sample has found the device
-    suspended; None where it is not. `metadata_share` is 0 to 1, None where nobody tells."""
+    suspended; None where it is not. `metadata_share` is 0 to 1, None where it is unknown."""
 
     name: str
     frozen_seconds: float | None = None
@@ -135,8 +135,8 @@ class ReadCounts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentFigures:
     """A cache in the last hour. `kept_dirty_share` is what its technology leaves dirty on purpose.
-    `is_cleaning`: it was told to write all back. `chunk_bytes` is what it promotes at once. What
-    has the default None, nobody knows."""
+    `is_cleaning`: it is writing everything back on request. `chunk_bytes` is what it promotes at
+    once. A figure that is None is unknown."""
 
     name: str
     size_bytes: int | None = None
@@ -412,8 +412,8 @@ def _useless(lasting: LastingFigures) -> Iterator[HealthFinding]:
         f"the disk in that time: {percent(rate)} of {thousands(_accesses(day.sums))} reads came "
         f"from it, and the others waited {seconds(waited)}.",
         "Remove cache, and give the SSD space to a volume that waits longer. If it holds data that "
-        "nobody reads again, choose Cache size and take a larger one, or Add a cache anew so that "
-        "it begins empty.",
+        "the guest does not read again, choose Cache size and take a larger one, or Add a cache "
+        "anew so that it begins empty.",
     )
 
 

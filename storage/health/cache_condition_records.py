@@ -117,8 +117,8 @@ class ConditionJudgement:
 
 
 def judge_states(now: datetime) -> None:
-    """What the last samples show. Broken caches are told by the inventory, which is read as soon as
-    a sample shows one (`jobs.collector`)."""
+    """Judge the caches by their last samples. Broken caches are found in the inventory, which is
+    read as soon as a sample shows one (`jobs.collector`)."""
     judgements: dict[int, ConditionJudgement] = {}
     suspects = _placed(SUSPECT, now)
     of_suspects = Q(volume__in=[each.volume_id for each in suspects])

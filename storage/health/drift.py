@@ -64,8 +64,8 @@ class VolumeDrift:
 
 
 def drift_of(row: VolumeSnapshot) -> VolumeDrift | None:
-    """None where the volume is as recorded, where nothing is recorded (nobody ever asked), or
-    where there is nothing to compare with."""
+    """None where the volume is as recorded, where nothing is recorded (no change was ever
+    requested), or where there is nothing to compare with."""
     differences = differences_of(row)
     if not differences:
         return None
@@ -234,7 +234,7 @@ def _instead(row: VolumeSnapshot, drift: VolumeDrift) -> str:
             ]
         )
     if any(each.what == LEFT_OVER and each not in drift.differences for each in drift.lasting):
-        # What is recorded as its cache is there and in nobody's use.
+        # What is recorded as its cache exists, and no volume uses it.
         return "Repair it instead. If you want no cache, remove it on the volume's page then."
     return "Repair it instead."
 

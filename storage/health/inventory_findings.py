@@ -73,7 +73,7 @@ LVM_HEALTH: Final[dict[str, tuple[Literal["error", "warning"], str, str]]] = {
     "out_of_data": (
         "error",
         "{} is a thin pool without free data space: writes to its volumes wait, and then fail.",
-        "Extend it (lvextend -L +SIZE {0}), or remove thin volumes that nobody needs.",
+        "Extend it (lvextend -L +SIZE {0}), or remove thin volumes that are not needed any more.",
     ),
     "metadata_read_only": ("error", "The metadata of {} cannot be written any more.", REPAIR),
     "failed": ("error", "{} has failed in device-mapper: what uses it gets I/O errors.", REPAIR),
@@ -90,9 +90,9 @@ UNKNOWN_HEALTH: Final[tuple[Literal["error", "warning"], str, str]] = (
     "LVM calls the health of {} “{}”: it is unknown whether that is well.",
     "Look at what LVM says of it: lvs -a -o name,lv_health_status,devices {0}; dmsetup status",
 )
-TOLD_ELSEWHERE: Final = WELL_RAID | LVM_RAID.keys()
-"""Words of LVM for the health of a volume that say nothing, or are told of RAID or of the disk
-that is away."""
+REPORTED_ELSEWHERE: Final = WELL_RAID | LVM_RAID.keys()
+"""Words of LVM for the health of a volume that mean no fault, or that other findings report: those
+of RAID and of missing disks."""
 UNREAD_PARTS: Final = {
     "host": "the field",
     "disks": "the disk",
@@ -143,7 +143,7 @@ def _of_unread(facts: HostFacts) -> Iterator[HealthFinding]:
 
 def _of_kernel(facts: HostFacts) -> Iterator[HealthFinding]:
     """Caches that a fault of the kernel may destroy. A fault that a person accepted for new plans
-    is told all the same: the data is as much at risk. What nobody can tell is one finding."""
+    is reported all the same: the data is as much at risk. All uncertain faults are one finding."""
     caches = [cache.technology for lv in facts.lvs if (cache := cache_of(facts, lv)) is not None]
     met = [
         each
@@ -228,11 +228,11 @@ def _of_mirrors(facts: HostFacts) -> Iterator[HealthFinding]:
 
 
 def _of_pools(facts: HostFacts) -> Iterator[HealthFinding]:
-    """Thin pools, write caches and hidden caches that are ill in LVM's words; a cache of a volume
-    is told with its volume."""
+    """Thin pools, write caches and hidden caches that LVM calls unhealthy; the cache of a volume
+    is reported with its volume."""
     for lv in facts.lvs:
-        is_told = RAID.intersection(lv.layout) or (is_cached(lv) and lv.is_public)
-        if lv.health in TOLD_ELSEWHERE or is_told:
+        is_reported = RAID.intersection(lv.layout) or (is_cached(lv) and lv.is_public)
+        if lv.health in REPORTED_ELSEWHERE or is_reported:
             continue
         name = f"{lv.vg_name}/{lv.name}"
         severity, message, correction = LVM_HEALTH.get(lv.health, UNKNOWN_HEALTH)
@@ -275,8 +275,8 @@ def _of_groups(facts: HostFacts) -> Iterator[HealthFinding]:
                 f"The LVM metadata of {vg.name} is {percent(share)} full (limit "
                 f"{percent(VG_METADATA_SHARE)}).",
                 group_state(facts, vg.uuid).obstacle_to_changes
-                or "Remove volumes and snapshots that nobody needs. For more room, add a disk made "
-                "with pvcreate --metadatasize 16m to the group, then run pvchange "
+                or "Remove volumes and snapshots that are not needed any more. For more room, add "
+                "a disk made with pvcreate --metadatasize 16m to the group, then run pvchange "
                 "--metadataignore y for its other disks.",
                 vg.name,
             )

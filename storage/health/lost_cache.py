@@ -131,8 +131,8 @@ def _select(lv: LogicalVolume) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LostCache:
-    """`can_drop`: a job can give the cache up and nothing is lost. `may_lose_data` asks for the
-    loud words. `last_dirty` is the last sample that told how much was dirty: (when, bytes)."""
+    """`can_drop`: a job can give the cache up and nothing is lost. `may_lose_data` demands a
+    prominent warning. `last_dirty` is the last sample with a dirty figure: (when, bytes)."""
 
     sentence: str
     can_drop: bool

@@ -12,7 +12,7 @@ from storage.health.drift import differences_of
 from storage.inventory.facts import BareBacking, HostFacts, LogicalVolume
 from storage.naming import AGENT_PATH
 from storage.planner.activation_advice import how_to_activate
-from storage.planner.technologies.bcache import UNTOLD, is_told
+from storage.planner.technologies.bcache import NOT_REPORTED, is_reported
 from storage.planner.technologies.lookup import TECHNOLOGIES, dirty_bytes, on
 from storage.planner.technologies.technology import Technology
 from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
@@ -36,7 +36,7 @@ UNKNOWN = {
     "empty it: lvchange --cachesettings cleaner=1, then read the host again.",
     WAITING: "One that waits for its cache set: reconnect and register its SSD.",
 }
-"""What to do, by why nobody knows what a cache holds."""
+"""What to do, by why the content of a cache is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _clean(
         first = list(unknown.items())[:NAMED]
         names = [f"{name} ({why})" for name, why in first if name not in by_name]
         texts.append(
-            f"Nobody knows what {counted(len(unknown), 'cache')} may hold that is not on the "
+            f"It is unknown what {counted(len(unknown), 'cache')} may hold that is not on the "
             f"HDDs{_listed(names)}."
         )
         corrections += [UNKNOWN[why] for why in UNKNOWN if why in unknown.values()]
@@ -186,8 +186,8 @@ def _why_unknown(lv: LogicalVolume, recorded: Technology | None) -> str:
 
 def _why_bare_unknown(backing: BareBacking) -> str:
     """The same of a bcache that root made of a disk, a partition or an array."""
-    if not is_told(backing):
-        return UNTOLD
+    if not is_reported(backing):
+        return NOT_REPORTED
     return WAITING if backing.kname is None and backing.state not in CLEAN else ""
 
 

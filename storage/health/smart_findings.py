@@ -154,8 +154,8 @@ def _vanished(since: datetime) -> HealthFinding:
         "disk_vanished",
         "error",
         f"The disk has been gone since {since:%Y-%m-%d %H:%M} UTC.",
-        "Look at its slot, its cable and dmesg on the host. If somebody took it out, accept that "
-        "on the disk's page.",
+        "Look at its slot, its cable and dmesg on the host. If it was taken out on purpose, accept "
+        "that on the disk's page.",
     )
 
 

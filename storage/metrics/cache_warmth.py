@@ -37,7 +37,7 @@ class WarmthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Warmth:
-    """`share` is how full the cache is, 0 to 1, None where nobody knows. `growth_bytes` and
+    """`share` is how full the cache is, 0 to 1, None where it is unknown. `growth_bytes` and
     `rise_points` (percentage points of the read hit rate) are the change of the later half of
     `minutes` against the earlier one; None where either half has no figure. `full_in_seconds` is
     None unless the cache grows. `sentence` says why the state is what it is."""

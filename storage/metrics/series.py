@@ -100,8 +100,8 @@ class Series:
 
     Latencies without percentile are averages; the percentiles are of reads and writes together
     and None for bcache. Hit rates are None where fewer than `MIN_ACCESSES` say nothing; `faint` has
-    those for a chart that fades them. Sizes are of the end of the bucket; `moves` (promotions,
-    demotions), writes and the SSD are told apart by dm-cache alone.
+    those for a chart that fades them. Sizes are of the end of the bucket. Only dm-cache counts
+    `moves` (promotions, demotions), writes and the SSD on their own.
     """
 
     start: datetime

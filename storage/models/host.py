@@ -80,7 +80,7 @@ def undo_hours(hello: Mapping[str, Any]) -> int:
 
 class HostQuerySet(models.QuerySet["Host"]):
     def visible_to(self, user: Person) -> Self:
-        """The only way from a request to hosts: customers never see one, nobody a removed one."""
+        """The only way from a request to hosts: customers see none, staff none that was removed."""
         return self.exclude(state=HostState.REMOVED) if is_staff(user) else self.none()
 
     def removed_for(self, user: Person) -> Self:

@@ -125,8 +125,8 @@ class Resolution(models.IntegerChoices):
 
 
 UNREADABLE_CHUNK: Final = 100
-"""Added to the kind of a chunk that could not be read when its place was written anew: nobody looks
-for it there, and it goes with its partition as others do."""
+"""Added to the kind of a chunk that could not be read when its place was written anew: no query
+finds it there, and it is dropped with its partition like the others."""
 
 
 class SubjectKind(models.IntegerChoices):

@@ -202,7 +202,7 @@ def group_of(facts: HostFacts, vg_uuid: str, vg_name: str) -> VolumeGroup:
     if vg.left_out:
         raise Refused(
             "unsupported",
-            f"The host leaves {vg_name} out of what it tells: nobody knows what is in it.",
+            f"The host leaves {vg_name} out of its inventory: what is in it is unknown.",
             "The problems on the host's page say why, and what to do.",
         )
     return vg
@@ -275,8 +275,8 @@ def demand_change(draft: Draft) -> None:
 
 
 def demand_text_room(draft: Draft) -> None:
-    """Refuse where LVM's text about the group would not fit its metadata area any more: then every
-    command that makes it longer fails, also a way back."""
+    """Refuse where LVM's text about the group would no longer fit its metadata area: then every
+    command that makes it longer fails, also a rollback."""
     vg = draft.vg
     needed = sum(VERBS[step.verb].text_bytes for step in draft.steps if step.verb in VERBS)
     free = vg.metadata_free_bytes
@@ -284,7 +284,7 @@ def demand_text_room(draft: Draft) -> None:
         raise Refused(
             "no_space",
             f"The metadata area of {vg.name} has {free} bytes left; {needed} are needed.",
-            "It does not grow in place: use another group, or remove what nobody needs.",
+            "It does not grow in place: use another group, or remove what is not needed any more.",
         )
 
 

@@ -74,7 +74,7 @@ def member_serial(facts: HostFacts, name: str) -> str:
 
 def disks_for(facts: HostFacts, array: Array) -> tuple[Disk, ...]:
     """Unused disks that are large enough and no slower than the members, by what the inventory
-    says. Without a serial number nobody can say which one is meant."""
+    says. A disk without a serial number cannot be named, and is left out."""
     copies = 1 if array.level == "raid1" else max(1, (array.disk_count or 2) - 1)
     free = free_disks(facts, array.size_bytes // copies)
     there = [

@@ -51,7 +51,7 @@ class Preparation:
 
 
 def spares_of(facts: HostFacts) -> tuple[Spare, ...]:
-    """What could be prepared. Without a serial number nobody can say which one is meant."""
+    """What could be prepared. A disk without a serial number cannot be named, and is left out."""
     fast = fast_disks(facts)
     disks = [
         Spare(disk.name, disk.size_bytes, disk.model, disk.serial, False)

@@ -40,7 +40,7 @@ JOB_KINDS: Final = (
         "All jobs paused",
         "All jobs are paused",
         "No new step starts on any host until an admin resumes jobs.",
-        # Jobs are paused on purpose: told is only that they stay so.
+        # Jobs are paused on purpose: only a long pause is a problem.
         hold_seconds=1800,
         resolve_seconds=0,
     ),

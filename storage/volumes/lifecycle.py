@@ -19,8 +19,8 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 @transaction.atomic
 def follow_host(placement: Placement, wish: Wish, at: datetime) -> None:
-    """The host has made it so: the volume is retired, or destroyed at `at`. Nobody pays for the
-    cache of a volume that is off; a destroyed one lies nowhere, and its record stays."""
+    """The host has made it so: the volume is retired, or destroyed at `at`. The cache of a volume
+    that is off costs nothing; a destroyed one has no place any more, and its record stays."""
     volume = Volume.objects.filter(pk=placement.volume_id)
     volume.update(wish=wish.lasting.to_json(), cache_plan=None)
     if wish.life == "gone":

@@ -48,7 +48,7 @@ def give(volume: Volume, customer: Customer, at: datetime) -> None:
 
 @transaction.atomic
 def disown(volume: Volume) -> None:
-    """Let the volume be nobody's; what is in the books of it otherwise stays."""
+    """Take the volume from its customer; the rest of its record stays."""
     volume.customer = None
     volume.save(update_fields=["customer"])
 
@@ -72,7 +72,7 @@ def owned_since_by_volume(volumes: Iterable[Volume]) -> dict[int, datetime]:
 
 def customer_then(volume: str, at: str) -> Subquery:
     """For the rows of a query, the customer (primary key) who had the volume at a time, None where
-    nothing in the books has changed since; `volume` and `at` are the names of those fields."""
+    the record has not changed since; `volume` and `at` are the names of those fields."""
     tracked = cast("Any", Volume)  # the tracker's model, which no type knows
     later = tracked.pgh_event_model.objects.filter(
         pgh_obj=OuterRef(volume), pgh_created_at__gte=OuterRef(at), customer__isnull=False

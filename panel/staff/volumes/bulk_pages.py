@@ -218,7 +218,7 @@ def _effect(action: str, *, has_good: bool) -> str:
     """What applying the preview means for the hosts."""
     if not has_good:
         return "None of the volumes can be changed. Each row shows the reason."
-    if action in (Action.CUSTOMER, Action.NOBODY):
+    if action in (Action.CUSTOMER, Action.NO_CUSTOMER):
         return "Nothing on a host changes."
     if action == Action.ALLOCATE:
         return (

@@ -85,7 +85,7 @@ class Technology(Protocol):
     counts_write_hits: bool
     counts_promotions: bool
     unknown_content: Mapping[str, str]
-    """What to do, by why nobody knows what a cache holds (`why_content_is_unknown`)."""
+    """What to do, by why the content of a cache is unknown (`why_content_is_unknown`)."""
 
     def is_there(self, lv: LogicalVolume) -> bool:
         """Whether the kernel has the volume under this technology, with a cache or without."""

@@ -83,7 +83,7 @@ def test_dirty_data_of_a_volume_leads_to_it_with_the_figure_of_the_last_sample()
 )
 def test_a_cache_that_does_not_tell_is_not_called_clean(lv: LogicalVolume) -> None:
     (text,) = before(make.facts(lv))
-    assert "Nobody knows what 1 cache may hold" in text and "vg0/db1" in text
+    assert "It is unknown what 1 cache may hold" in text and "vg0/db1" in text
 
 
 def test_a_recorded_bcache_that_is_not_registered_is_not_called_clean() -> None:
