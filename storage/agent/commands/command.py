@@ -15,7 +15,7 @@ OURS = "tiercel"
 ZEROING = "tiercel.zeroing"
 # On a cache pool whose data part was zeroed before anything used it.
 ZEROED = "tiercel.zeroed"
-# On a volume that we are moving: another pvmove is somebody else's.
+# On a volume that we are moving: any other pvmove was started by hand.
 MOVING = "tiercel.moving"
 FORMAT_BCACHE = "tiercel.format=bcache"
 # What lvcreate made beside a volume; no verb gives these to an LV that is there already.

@@ -3,7 +3,7 @@
 `cache_available_percent` counts clean cached data as available, from the next garbage collection
 on. `priority_stats` counts buckets
 that hold nothing, but looks at all of them under a lock and sorts them, so it is read seldom, the
-more seldom the more buckets there are. Between two readings the last one is told again.
+more seldom the more buckets there are. Between two readings the last one is reported again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def measure(host: LocalHost) -> dict[str, int]:
 
 
 def last(host: LocalHost) -> dict[str, int]:
-    """What the last readings told, without those that are old."""
+    """The last readings, without those that are old."""
     now_ns = host.boottime_ns()
     return {
         uuid: percent

@@ -42,7 +42,7 @@ def of_boot(booted: dict[str, Any]) -> Iterable[Problem]:
 
 
 def recovery_problems(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Problem]:
-    """Disks that are away, and volumes of ours that are off though nobody retired them and they are
+    """Disks that are away, and volumes of ours that are off though they were not retired and are
     not `resting`, by uuid."""
     for pv in facts["pvs"]:
         if pv["missing"] and pv["vg_uuid"] not in facts["guests"]:

@@ -43,7 +43,7 @@ class Planned:
 
 class View:
     """Raises Refusal where an object is not as a request says. `vg` is the one that is about to be
-    changed: nobody else may be at it."""
+    changed: no other LVM command may be at work in it."""
 
     def __init__(
         self, host: LocalHost, *, vg: str | None = None, planned: Planned | None = None

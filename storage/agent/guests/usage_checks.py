@@ -1,4 +1,4 @@
-"""Checks that nobody uses a volume, required before data is written."""
+"""Checks that a volume is unused, required before data is written."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .users import of_devices, of_inactive
 
 UDEV_TRIES = 4
 UDEV_SECONDS = 0.5
-# So long a device that seems to be nobody's is watched for I/O.
+# So long a device without a known user is watched for I/O.
 QUIET_SECONDS = 0.5
 
 
 def unused(view: View, call: VerbCall) -> Check:
-    """Nobody holds the volume: no open descriptor, mount, swap, holder, guest configuration, and
+    """The volume is unused: no open descriptor, mount, swap, holder, guest configuration, and
     nothing reads or writes it. A device in use without a known user gets a few tries: udev looks at
     what has just changed."""
 

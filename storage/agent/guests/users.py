@@ -33,7 +33,7 @@ def user(
     domain: str = "",
     path: str = "",
 ) -> User:
-    """`format` is how the guest's image is written on the device ("" = nobody says it), `domain`
+    """`format` is how the guest's image is written on the device ("" = unknown), `domain`
     and `path` are what libvirt knows the guest and its disk by. All of it was written by others."""
     return {
         "kind": kind,

@@ -222,7 +222,7 @@ def _degraded(array: Mapping[str, Any]) -> ArrayTrouble:
         )
     elif spares and array["sync_action"] == "frozen":
         how = (
-            f"The rebuild onto {', '.join(spares)} is frozen. If nobody stopped it on purpose: "
+            f"The rebuild onto {', '.join(spares)} is frozen. Unless it was stopped on purpose: "
             f"echo idle > /sys/block/{name}/md/sync_action"
         )
     elif array["state"] == "readonly":

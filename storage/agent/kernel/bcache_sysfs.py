@@ -23,8 +23,8 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Backing:
     """A registered backing device. `device` is its bcacheN, None while the kernel waits for the
     cache set. `dirty_bytes` is what the kernel prints, one decimal digit: a gauge, never less
-    than 512 while anything is dirty. Unless `dirty_known` the kernel told nothing of use (a number
-    below 0, say), and 0 does not mean clean."""
+    than 512 while anything is dirty. Unless `dirty_known` the kernel reported nothing usable (a
+    number below 0, say), and 0 does not mean clean."""
 
     kname: str
     uuid: str

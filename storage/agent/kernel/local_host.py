@@ -207,7 +207,7 @@ class LocalHost(Protocol):
 
     def op_mark(self, op: str, mark: str) -> bool:
         """Leave a mark beside an operation, fsynced; False when it was there already. Of several
-        processes that try, one is told True. Raises OSError."""
+        processes that try, only one gets True. Raises OSError."""
 
     def op_marked(self, op: str, mark: str) -> bool:
         """Whether the mark is there."""

@@ -87,7 +87,7 @@ class Report:
 
 def argv(*, locking: bool) -> list[str]:
     """The report command. It never waits for a VG lock: a writer may hold one for hours. The
-    subreports that nobody reads have one cheap field each; they cannot be left out."""
+    subreports that are not read have one cheap field each; they cannot be left out."""
     words = ["lvm", "fullreport", "-a", *_FORMAT]
     words += [f"{_CONFIG} global/wait_for_locks=0"] if locking else [_CONFIG, "--nolocking"]
     fields = {"vg": "vg_uuid", "lv": "lv_uuid", "pvseg": "pvseg_start", "pv": PVS, "seg": LVS}
@@ -164,7 +164,7 @@ def free_pieces(host: LocalHost, vg: str) -> Mapping[str, int]:
 
 
 def _over_another(result: CommandResult, needed: Collection[str]) -> bool:
-    """LVM gave a report, and failed only over VGs that nobody asks for."""
+    """LVM gave a report, and failed only over VGs that are not `needed`."""
     failed_over = _CANNOT.findall(_complaints(result))
     is_report = "{" in (result.report or result.stdout)
     return is_report and bool(failed_over) and not set(failed_over) & set(needed)

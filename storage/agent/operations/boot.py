@@ -152,7 +152,7 @@ def _note_groups(host: LocalHost, facts: Facts) -> list[str]:
     before = policy.load_policy(host)
     named = [(vg["name"], vg["uuid"]) for vg in facts["vgs"] if vg["uuid"] in facts["named"]]
     counts = Counter(name for name, _ in named)
-    # Of two with one name nobody can tell which one root meant.
+    # Of two with one name it is unknown which one root meant.
     uuids = {name: uuid for name, uuid in named if counts[name] == 1}
     after = policy.with_uuids(before, uuids)
     if before.broken or after == before:

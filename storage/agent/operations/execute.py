@@ -56,9 +56,9 @@ ON_SCRATCH = fio_jobs.LOADS | {fio_jobs.MKFS}
 
 
 def execute(host: LocalHost, op: str) -> None:
-    """Run the operation once; a second call of the same id does nothing, and neither does one that
-    comes after somebody declared the operation dead. Raises OSError where the journal takes no
-    mark: then nothing was run."""
+    """Run the operation once; a second call of the same id does nothing, and neither does one after
+    the operation was declared dead. Raises OSError where the journal takes no mark: then nothing
+    was run."""
     record = host.op_load(op)
     if record is None or record["state"] != "running" or not host.op_mark(op, journal.BEGUN):
         return
@@ -171,7 +171,7 @@ class Execution:
             )
 
     def _note_retirement(self, view: View, commands: Sequence[Command]) -> None:
-        """Before the mark: without the note nobody knows when the undo window is over."""
+        """Before the mark: without the note the end of the undo window is unknown."""
         if self._call.verb != "volume.retire" or "mark" not in [each.name for each in commands]:
             return
         try:
@@ -455,7 +455,7 @@ class Execution:
             if self._stopping():
                 raise interrupted()
             if command.argv[:2] == ("write", REGISTER):
-                # Whoever has the device open at that moment keeps it from being registered, and
+                # A process that has the device open at that moment prevents its registration, and
                 # register_quiet says nothing of it; nor does it of a device that is registered.
                 sysfs.run_sysfs(self._host, command, self._args(command), self._entry.say)
             waited = (self._host.boottime_ns() - start) / 1e9
@@ -519,7 +519,7 @@ class Execution:
 
     def _recheck(self) -> None:
         """The volume is still the one the operation began with, and what is left may still be
-        done: nobody else zeroes or holds it, and root still allows it."""
+        done: no one else zeroes or holds it, and root still allows it."""
 
         view = self._view()
         assess(view, self._call)

@@ -16,8 +16,8 @@ FIRST_SHARE = 0.02
 LEAST_SHARE = 0.01
 MOST_SHARE = 0.5
 UNKNOWN_SHARE = 0.5
-# From one turn to the next it becomes at most so many times as much; the second where nobody can
-# tell yet what it brings. The third is the step between the shares that are compared.
+# From one turn to the next it becomes at most so many times as much; the second where its effect is
+# unknown yet. The third is the step between the shares that are compared.
 FASTER, SLOWER, FINER = 2.0, 1.1, 0.95
 # So much of what is allowed is aimed at: the rest is for what a turn cannot foresee.
 AIM = 0.75
@@ -31,8 +31,8 @@ ENOUGH = 50
 
 @dataclass(frozen=True)
 class Pace:
-    """`rate_bytes_s` is 0 where it rises; `left_s` None where no end can be told; `stalled_s` is
-    how long ago there was less than ever before."""
+    """`rate_bytes_s` is 0 where it rises; `left_s` None where no end is in sight; `stalled_s` is
+    how long ago the lowest amount so far was reached."""
 
     rate_bytes_s: int
     left_s: int | None
@@ -89,7 +89,7 @@ def percentile_ns(
 @dataclass(frozen=True)
 class Others:
     """What the other volumes on the same disks feel: the p95 of their I/Os, and what it would be
-    without our own. 0 and 0 where nobody else does I/O, or nobody can tell. `share_percent`: how
+    without our own. 0 and 0 where they do no I/O, or it is unknown. `share_percent`: how
     much of the time our own I/O takes, that their p95 may rise by `allowed_percent` at most."""
 
     p95_ns: int

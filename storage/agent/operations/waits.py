@@ -49,8 +49,8 @@ class WorkProgress:
 
 @dataclass(frozen=True)
 class WaitCondition:
-    """`begin` makes the question, told once what to compare with. `seconds` after which a wait
-    has failed; None = as long as it takes, and the lock on the VG is not held meanwhile."""
+    """`begin` reads once what to compare with, and returns the question. `seconds` after which a
+    wait has failed; None = as long as it takes, and the lock on the VG is not held meanwhile."""
 
     begin: Callable[[LocalHost, Args], Callable[[], WorkProgress]]
     seconds: float | None
@@ -146,8 +146,8 @@ def _flushed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
         if status is not None and status.dirty_bytes is None:
             raise Refusal(
                 "degraded",
-                f"The cache of {args['vg']}/{args['lv']} has failed while it was flushed: nobody "
-                "can tell how much of its data is not on the disk yet.",
+                f"The cache of {args['vg']}/{args['lv']} has failed while it was flushed: it is "
+                "unknown how much of its data is not on the disk yet.",
                 "Do not remove it: what it alone holds would be lost. Stop the guest and run: "
                 "lvchange -an, lvconvert --repair, lvchange -ay.",
             )

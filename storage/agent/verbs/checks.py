@@ -279,7 +279,7 @@ def not_hosts_own(view: View, call: VerbCall, lv: str) -> Check:
 
 
 def undisturbed(view: View, call: VerbCall) -> Check:
-    """Nobody at a terminal has LVM at work on the volume. Our own move is no stranger's."""
+    """No one at a terminal has LVM at work on the volume. Our own move is allowed."""
 
     def check() -> None:
         left_alone(view.lv(call.args["vg"], call.args["lv"]))

@@ -163,7 +163,7 @@ def test_what_somebody_has_taken_is_told_by_its_place(host: FakeHost, agent: Age
     taken = VOLUME_BYTES // 2 // EXTENT_BYTES
     _, said = clear(agent, volume)
     place = f"/dev/sdc:0-{taken - 1}"
-    assert f"Not cleared, for somebody has it now, or LVM gives nothing of that disk: {place}" in (
+    assert f"Not cleared: used again, or on a disk that LVM does not allocate from: {place}" in (
         said.splitlines()
     )
 

@@ -182,11 +182,11 @@ LIES: list[tuple[Any, str]] = [
     (("raw", True), "shows no disk"),
     (("raw", str(VOLUME_BYTES)), "shows no disk"),
     (("raw", 1 << 64), "shows no disk"),
-    (("raw", 1), "not told"),
-    (("qcow2", VOLUME_BYTES), "not told"),
-    (("\x1b[2J", VOLUME_BYTES), "not told"),
-    (([], VOLUME_BYTES), "not told"),
-    (("throttle", VOLUME_BYTES), "not told"),
+    (("raw", 1), "not informed"),
+    (("qcow2", VOLUME_BYTES), "not informed"),
+    (("\x1b[2J", VOLUME_BYTES), "not informed"),
+    (([], VOLUME_BYTES), "not informed"),
+    (("throttle", VOLUME_BYTES), "not informed"),
 ]
 
 

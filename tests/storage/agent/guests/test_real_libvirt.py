@@ -170,7 +170,7 @@ def test_what_lies_below_a_snapshot_is_used_and_has_no_size_to_be_told(
     (user,) = volume.users()
     assert (user["kind"], user["format"]) == ("libvirt", "backing")
     (said,) = volume.tell()
-    assert "not told" in said
+    assert "not informed" in said
     volume.libvirtd.virsh("destroy", volume.uuid)
     (user,) = volume.users()
     assert (user["pid"], user["kind"], user["format"]) == (None, "libvirt", "backing")

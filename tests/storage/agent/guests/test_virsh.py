@@ -53,7 +53,7 @@ def test_a_domain_is_told_by_uuid_and_path(told: Told, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seen", ["512", "", "-1", "9" * 400, "1024 MiB"])
 def test_a_disk_that_is_seen_otherwise_is_not_told(told: Told, tmp_path: Path, seen: str) -> None:
     rc, (said,) = told(IS_FREE + f'domblkinfo) echo "Capacity: {seen}";; esac')
-    assert rc == 0 and "not told" in said
+    assert rc == 0 and "not informed" in said
     assert not any("blockresize" in line for line in asked(tmp_path))
 
 
@@ -129,7 +129,7 @@ def test_a_size_that_libvirt_cannot_tell_is_no_reason_to_be_done(told: Told) -> 
 )
 def test_a_domain_that_has_left_the_disk_is_not_told(told: Told, stderr: str) -> None:
     rc, (said,) = told(refuses("domblkinfo", stderr))
-    assert rc == 0 and "not told" in said
+    assert rc == 0 and "not informed" in said
 
 
 def test_a_libvirt_that_hangs_is_left_in_time(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def test_an_owner_that_cannot_be_understood_is_nobody(
     host: FakeHost, agent: Agent, content: bytes
 ) -> None:
     host.save(owner.PATH, content)
-    with pytest.raises(Refusal, match="nobody knows which panel manages"):
+    with pytest.raises(Refusal, match="unknown which panel manages"):
         owner.load_owner(host)
     assert code(agent, {"id": ONE}, 1) == "journal_unwritable"
     hello = agent.data("hello")
