@@ -1,4 +1,4 @@
-"""Whoever locks a volume holds its host first: nobody waits for somebody who waits for them."""
+"""A transaction locks a volume's host before the volume, so that no two wait for each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second wall: what PostgreSQL shows a session, whoever forgot to ask for less."""
+"""The second wall: what PostgreSQL shows a session whose query forgot to ask for less."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ from tests.panel.cast import Party, party
 from tests.scene import job
 
 SIGN_IN = "It is read and written before anybody is known."
-NOBODYS = "Nothing in it is of a customer, a host or a person."
+NOT_PERSONAL = "Nothing in it is of a customer, a host or a person."
 SOLD = "What is sold: `visible_to` leaves out what is not on offer."
 EXEMPT = {
     "account_emailaddress": SIGN_IN,
     "account_emailconfirmation": SIGN_IN,
-    "auth_group": NOBODYS,
-    "auth_group_permissions": NOBODYS,
-    "auth_permission": NOBODYS,
-    "django_content_type": NOBODYS,
-    "django_migrations": NOBODYS,
+    "auth_group": NOT_PERSONAL,
+    "auth_group_permissions": NOT_PERSONAL,
+    "auth_permission": NOT_PERSONAL,
+    "django_content_type": NOT_PERSONAL,
+    "django_migrations": NOT_PERSONAL,
     "django_session": SIGN_IN,
-    "jobs_alertround": NOBODYS,
-    "jobs_halt": NOBODYS,
-    "jobs_installation": NOBODYS,
-    "jobs_lifesign": NOBODYS,
-    "jobs_vgfence": NOBODYS,
+    "jobs_alertround": NOT_PERSONAL,
+    "jobs_halt": NOT_PERSONAL,
+    "jobs_installation": NOT_PERSONAL,
+    "jobs_lifesign": NOT_PERSONAL,
+    "jobs_vgfence": NOT_PERSONAL,
     "mfa_authenticator": SIGN_IN,
     "panel_apitoken": SIGN_IN,
-    "panel_endpoint": NOBODYS,
+    "panel_endpoint": NOT_PERSONAL,
     "panel_idempotentrequest": "Answers are found by their person, who is part of the key.",
     "panel_loginlink": SIGN_IN,
     "panel_mute": SIGN_IN,
-    "panel_ssdprice": NOBODYS,
+    "panel_ssdprice": NOT_PERSONAL,
     "panel_stepupcode": SIGN_IN,
     "panel_user": SIGN_IN,
-    "panel_user_groups": NOBODYS,
-    "panel_user_user_permissions": NOBODYS,
-    "pghistory_context": "The triggers of histories write it for whoever changes something.",
+    "panel_user_groups": NOT_PERSONAL,
+    "panel_user_user_permissions": NOT_PERSONAL,
+    "pghistory_context": "The triggers of histories write it for every person who changes a row.",
     "storage_cacheplan": SOLD,
     "storage_cacheplan_hosts": SOLD,
     "storage_forecastrecord": "Counts over all orders, which every forecast may quote.",
-    "storage_taglimit": NOBODYS,
+    "storage_taglimit": NOT_PERSONAL,
     "usersessions_usersession": SIGN_IN,
 }
 """Tables that have no policy, each with the reason why."""
@@ -208,7 +208,7 @@ def test_each_customer_sees_their_own_rows_nobody_sees_none_and_all_sees_all() -
     papers(acme, "acme")
     papers(zebra, "zebra")
     tables = [each for each in apps.get_models() if each._meta.db_table in enclosed_tables()]
-    told = set()
+    shown = set()
     for model in tables:
         every = rows(model)
         with row_security.scope(sees(acme)):
@@ -220,8 +220,8 @@ def test_each_customer_sees_their_own_rows_nobody_sees_none_and_all_sees_all() -
         assert not of_acme & of_zebra, model
         assert of_acme | of_zebra <= every, model
         if of_acme and of_zebra:
-            told.add(model._meta.db_table)
-    assert told == enclosed_tables() - STAFF_ONLY - {"panel_savedview"}
+            shown.add(model._meta.db_table)
+    assert shown == enclosed_tables() - STAFF_ONLY - {"panel_savedview"}
 
 
 @pytest.mark.django_db

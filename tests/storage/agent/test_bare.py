@@ -71,6 +71,8 @@ def test_the_page_draws_the_group_on_bcache_and_that_on_its_disks(host: FakeHost
 
 def test_writeback_of_a_whole_group_on_one_ssd_is_told(host: FakeHost) -> None:
     host.root.make_bcache("sdd", "sdb", mode="writeback")
-    (told,) = [each for each in hello(host)["problems"] if each["code"] == "writeback_single_ssd"]
-    assert told["message"].startswith("bcache0 (on sdd) uses writeback")
-    assert "writethrough > /sys/class/block/sdd/bcache/cache_mode" in told["correction"]
+    (problem,) = [
+        each for each in hello(host)["problems"] if each["code"] == "writeback_single_ssd"
+    ]
+    assert problem["message"].startswith("bcache0 (on sdd) uses writeback")
+    assert "writethrough > /sys/class/block/sdd/bcache/cache_mode" in problem["correction"]

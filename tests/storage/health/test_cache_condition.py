@@ -186,7 +186,7 @@ def counts(**fields: Any) -> ReadCounts:
 
 
 def uncounted(read_counts: ReadCounts | None, used: float = 1.0, missed: float = 0.97) -> Any:
-    """A cache whose promotions nobody counts: only what the slow disk had to read is known."""
+    """A cache whose promotions are not counted: only what the slow disk had to read is known."""
     sums = Sums(
         dt_ms=HOUR_MS,
         reads=10_000,

@@ -232,7 +232,7 @@ def test_a_volume_whose_creation_ended_half_way_is_a_warning_of_its_own() -> Non
 
 
 @pytest.mark.parametrize(
-    ("fields", "tags", "is_told"),
+    ("fields", "tags", "is_reported"),
     [
         ({"bcache": None}, {}, True),
         ({"bcache": make.bcache()}, {}, False),
@@ -241,14 +241,14 @@ def test_a_volume_whose_creation_ended_half_way_is_a_warning_of_its_own() -> Non
     ],
 )
 def test_a_bcache_volume_that_did_not_come_back_is_told_with_the_way(
-    fields: dict[str, Any], tags: dict[str, Any], is_told: bool
+    fields: dict[str, Any], tags: dict[str, Any], is_reported: bool
 ) -> None:
     there = scene(layout="bcache")
     seen = dataclasses.replace(there.lv, **fields, tags=make.tags(there.volume.key, **tags))
     facts = make.facts(seen)
     rows = snapshots_of([there.volume], {there.host.pk: facts})
     away = [each for each in findings_of(facts, rows) if each.code == "bcache_away"]
-    assert bool(away) is is_told
+    assert bool(away) is is_reported
     assert all(f"keep-bcache {seen.vg_name}/{seen.name}" in each.correction for each in away)
 
 

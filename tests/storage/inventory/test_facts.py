@@ -82,7 +82,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def oddity(document: Any) -> str:
-    """What is wrong with an inventory, in whichever way that is told."""
+    """What is wrong with an inventory, in whichever way that is reported."""
     try:
         (unread,) = decode(document).unread
     except BadHostData as error:

@@ -1,4 +1,4 @@
-"""A series puts whole intervals into buckets; what nobody measured stays unknown."""
+"""A series puts whole intervals into buckets; what was not measured stays unknown."""
 
 from __future__ import annotations
 

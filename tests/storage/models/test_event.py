@@ -131,8 +131,8 @@ def test_who_had_a_volume_and_who_gets_it_are_both_told(there: Scene) -> None:
     before, after = make.customer("Acme"), make.customer("Zebra")
     Volume.objects.filter(pk=there.volume.pk).update(customer=before)
     Volume.objects.filter(pk=there.volume.pk).update(customer=after)
-    told = list(Event.objects.order_by("pk").values_list("kind", "customer__name"))
-    assert told == [
+    listed = list(Event.objects.order_by("pk").values_list("kind", "customer__name"))
+    assert listed == [
         ("volume.assigned", "Acme"),
         ("volume.withdrawn", "Acme"),
         ("volume.assigned", "Zebra"),

@@ -25,7 +25,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def said(volume: Volume, customer: Customer | None, *, is_busy: bool = False) -> str:
-    """Why it cannot go to the customer, or to nobody."""
+    """Why it cannot be assigned to the customer, or to none."""
     if customer is None:
         refused = refusal_to_take(volume, is_busy=is_busy)
     else:

@@ -44,10 +44,10 @@ def problems(agent: Agent) -> dict[str, dict[str, Any]]:
 def test_it_is_told_with_the_guest_and_with_what_keeps_lvm_away(
     host: FakeHost, agent: Agent
 ) -> None:
-    told = problems(agent)["foreign_vg_on_guest_disk"]
-    assert "lies on sde, which qemu web1 has for itself" in told["message"]
-    assert (told["severity"], told["correction"]) == ("error", policy.HIDE)
-    assert "vgrename" not in told["correction"]
+    problem = problems(agent)["foreign_vg_on_guest_disk"]
+    assert "lies on sde, which qemu web1 has for itself" in problem["message"]
+    assert (problem["severity"], problem["correction"]) == ("error", policy.HIDE)
+    assert "vgrename" not in problem["correction"]
 
 
 def test_a_job_names_the_cure_that_leaves_the_guest_its_group(host: FakeHost, agent: Agent) -> None:
@@ -96,9 +96,9 @@ def test_a_devices_file_that_lists_that_disk_names_its_entry(host: FakeHost) -> 
 
 def test_of_two_groups_of_the_host_the_other_one_is_named(host: FakeHost, agent: Agent) -> None:
     host.root.end(host.machine.processes[0])
-    told = problems(agent)["two_groups_named"]
-    assert told["severity"] == "error"
-    assert host.machine.vgs[1].uuid in told["correction"]
+    problem = problems(agent)["two_groups_named"]
+    assert problem["severity"] == "error"
+    assert host.machine.vgs[1].uuid in problem["correction"]
     assert "foreign_vg_on_guest_disk" not in problems(agent)
 
 

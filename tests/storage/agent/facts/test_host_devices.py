@@ -1,4 +1,4 @@
-"""What the host itself lives on is nobody's volume: root, /boot, /usr, /var and swap."""
+"""What the host itself lives on is no customer's volume: root, /boot, /usr, /var and swap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody at a terminal has LVM do to volumes is seen, named, and left alone."""
+"""LVM's work on volumes that was started by hand is seen, named, and left alone."""
 
 from __future__ import annotations
 

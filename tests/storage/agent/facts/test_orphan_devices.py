@@ -1,4 +1,4 @@
-"""Devices that LVM has no volume for are told of, with what to do, and nothing else is."""
+"""Devices that LVM has no volume for are reported, with what to do, and no others are."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Volume:
         return [each for each in found if each["kind"] != "process"]
 
     def tell(self) -> list[str]:
-        """The volume has grown, and its domain is told."""
+        """Grow the volume and inform its domain."""
         enlarge(self.image, self.path, AFTER)
         said: list[str] = []
         words = blockresize({"uuid": self.uuid, "path": self.path}, AFTER)

@@ -1,4 +1,4 @@
-"""guest.resize against QEMU itself: what a guest's image keeps, and what it is told."""
+"""guest.resize against QEMU itself: which images are resized, and which are left alone."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def make(start: Start, volume: Path, image: str, size_bytes: int) -> None:
 
 
 def tell(volume: Path, monitor: str, from_bytes: int = BEFORE) -> list[str]:
-    """The volume has grown, and its guest is told."""
+    """Grow the volume and inform its guest."""
     with volume.open("r+b") as file:
         file.truncate(max(AFTER, volume.stat().st_size))
     return qmp.resize(Holder(volume), monitor, DEVICE, from_bytes, AFTER)

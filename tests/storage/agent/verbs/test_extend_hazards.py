@@ -82,8 +82,8 @@ def test_a_failed_zeroing_leaves_the_volume_as_it_was(host: FakeHost, agent: Age
 
 
 def test_extents_are_given_only_where_they_are_known(host: FakeHost, agent: Agent) -> None:
-    with pytest.raises(Refusal, match="nobody"):
-        extents.of(host, host.machine.vgs[0].uuid, "vg0", "nobody")
+    with pytest.raises(Refusal, match="absent"):
+        extents.of(host, host.machine.vgs[0].uuid, "vg0", "absent")
     cached, _ = agent.cached()
     with pytest.raises(Refusal, match="physical volumes alone"):
         extents.of(host, host.machine.vgs[0].uuid, "vg0", cached)
@@ -171,15 +171,15 @@ def test_every_domain_of_a_shared_volume_is_told_before_the_tag_comes_off(
     guests = [host.root.domain(f"node{n}", path, domain(n)) for n in (1, 2)]
     agent.do("volume.extend", extension(volume))
     size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
-    told = {**size, "domains": [{"uuid": domain(n), "path": path} for n in (1, 2)]}
+    args = {**size, "domains": [{"uuid": domain(n), "path": path} for n in (1, 2)]}
     with host.changing():
         guests[1].job = "backup"
-    outcome = ended(agent, "guest.resize", told)
+    outcome = ended(agent, "guest.resize", args)
     assert outcome["error"]["code"] == "guest_busy" and "backup" in outcome["error"]["message"]
     assert is_grown(agent.lv(volume)["tags"])
     with host.changing():
         guests[1].job = ""
-    agent.do("guest.resize", told)
+    agent.do("guest.resize", args)
     assert [list(each.sizes.values()) for each in guests] == [[VOLUME_BYTES + MORE]] * 2
     assert not is_grown(agent.lv(volume)["tags"])
 
@@ -240,9 +240,9 @@ def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(host: FakeHost, agent:
     host.root.domain("web12", path, domain(1))
     agent.do("volume.extend", extension(volume))
     size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
-    told = {**size, "domains": [{"uuid": domain(1), "path": path}]}
+    args = {**size, "domains": [{"uuid": domain(1), "path": path}]}
     hanging = host.pause_next("virsh")
-    op = agent.start("guest.resize", told)
+    op = agent.start("guest.resize", args)
     assert hanging.reached.wait(10)
     # Others have the group meanwhile, and this one can be stopped.
     agent.volume()
@@ -250,9 +250,9 @@ def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(host: FakeHost, agent:
     hanging.resume()
     assert agent.outcome(op)["state"] in ("failed", "interrupted")
     host.hang_next("virsh")
-    error = ended(agent, "guest.resize", told)["error"]
+    error = ended(agent, "guest.resize", args)["error"]
     assert error["code"] == "guest_busy" and "40 s" in error["message"]
-    agent.do("guest.resize", told)
+    agent.do("guest.resize", args)
 
 
 def test_who_is_to_be_told_needs_the_size_that_guests_know(agent: Agent) -> None:

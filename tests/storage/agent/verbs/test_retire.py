@@ -132,7 +132,7 @@ def test_a_bcache_volume_whose_wipe_broke_off_is_wiped_again(host: FakeHost, age
 def test_a_bcache_volume_whose_wipe_broke_off_is_wiped_after_a_restart_too(
     host: FakeHost, agent: Agent
 ) -> None:
-    """It is off then, so that nobody sees before its activation that its superblock is gone."""
+    """It is off then, so that its missing superblock shows only once it is active."""
     volume = agent.backing()
     off(host, agent, volume, "bcache")
     allow(host, undo_hours=0)

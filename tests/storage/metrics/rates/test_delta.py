@@ -1,4 +1,4 @@
-"""Differences of counters: what wraps, what went back, and what nobody can tell."""
+"""Differences of counters: those that wrap, those that were reset, and unknown ones."""
 
 from __future__ import annotations
 

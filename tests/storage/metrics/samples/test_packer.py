@@ -177,7 +177,7 @@ def test_at_every_moment_of_packing_what_is_read_is_the_same(seed: int) -> None:
         for _ in range(random.randrange(4)):
             pack_samples(VOLUMES, NOW - random.choice((0, 20, 40)) * HOUR, seconds=0)
         if random.random() < 0.5:
-            # Told twice: as it is, or when it is packed already.
+            # Inserted twice: as it is, or when it is packed already.
             Sample.objects.bulk_create(again, ignore_conflicts=True)
     assert same(answers(volume), expected)
     pack_all()

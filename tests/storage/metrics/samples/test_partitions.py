@@ -135,7 +135,7 @@ def _until_somebody_waits() -> None:
             if cursor.fetchone()[0]:
                 return
         sleep(0.01)
-    raise AssertionError("nobody waited for the row's transaction")
+    raise AssertionError("no session waited for the row's transaction")
 
 
 def test_the_last_week_is_never_dropped() -> None:

@@ -249,7 +249,7 @@ def test_a_plain_wish_on_a_bcache_volume_is_refused() -> None:
 
 
 def test_an_unregistered_cache_device_that_a_broken_removal_left_is_removed() -> None:
-    """The agent was killed after it had unregistered the old set: nobody can name that one now."""
+    """The agent was killed after it had unregistered the old set, which has no name any more."""
     lv, made, left = attached(), device(), device(f"s-{OTHER}")
     facts = make.facts(lv, made, left, csets=(make.cset(made.uuid, backing_count=1),))
     (step,) = steps(facts, lv, bcached())
