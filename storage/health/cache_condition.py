@@ -212,8 +212,8 @@ def state_findings(now: LastCacheState) -> Iterator[HealthFinding]:
         yield HealthFinding(
             "cache_read_only",
             "error",
-            f"The metadata of the cache of {now.name} cannot be written any more: the cache does "
-            "not learn, and may not come back after a restart.",
+            f"The metadata of the cache of {now.name} cannot be written any more: the cache takes "
+            "no new blocks, and may not start after a reboot.",
             "Look at dmesg on the host for the reason. Then Remove cache, and Add a cache again.",
         )
     share = now.metadata_share
@@ -259,7 +259,7 @@ def _dirty_stuck(recent: RecentFigures, size_bytes: int) -> Iterator[HealthFindi
     yield HealthFinding(
         "cache_dirty_stuck",
         "warning",
-        f"The dirty data in the cache of {recent.name} does not become less: {size(first)} "
+        f"The dirty data in the cache of {recent.name} does not decrease: {size(first)} "
         f"{seconds(period.total_seconds())} ago, {size(last)} now, {why}.",
         "Choose Flush cache. If that does not help, set the volume to writethrough under Cache "
         "mode and settings, and raise its migration threshold there where it has one.",
@@ -437,8 +437,8 @@ def _fell(lasting: LastingFigures) -> Iterator[HealthFinding]:
         f"The read hit rate of {lasting.name} was {percent(rate)} in the last {span} "
         f"({thousands(_accesses(now.sums))} reads); in the same hours of last week it was "
         f"{percent(before)} ({thousands(_accesses(then.sums))} reads).",
-        "Its guest reads other data, or more of it. Compare both weeks in the charts; if it stays "
-        "like this, choose Cache size and take a larger one.",
+        "Its guest reads other data, or more of it. Compare both weeks in the charts; if it does "
+        "not recover, choose Cache size and take a larger one.",
     )
 
 

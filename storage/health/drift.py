@@ -219,7 +219,7 @@ def accept_refusal(row: VolumeSnapshot, drift: VolumeDrift) -> Refused | None:
         )
     left = "; ".join(f"{each.what}: {each.found}" for each in drift.lasting)
     return Refused(
-        "unsupported", f"No record of {row.volume} can say this: {left}.", _instead(row, drift)
+        "unsupported", f"The record of {row.volume} cannot hold this: {left}.", _instead(row, drift)
     )
 
 

@@ -87,7 +87,7 @@ LVM_HEALTH: Final[dict[str, tuple[Literal["error", "warning"], str, str]]] = {
 type."""
 UNKNOWN_HEALTH: Final[tuple[Literal["error", "warning"], str, str]] = (
     "warning",
-    "LVM calls the health of {} “{}”: it is unknown whether that is well.",
+    "LVM calls the health of {} “{}”: this version does not know that word.",
     "Look at what LVM says of it: lvs -a -o name,lv_health_status,devices {0}; dmsetup status",
 )
 REPORTED_ELSEWHERE: Final = WELL_RAID | LVM_RAID.keys()
@@ -135,8 +135,8 @@ def _of_unread(facts: HostFacts) -> Iterator[HealthFinding]:
             "unread_facts",
             "error",
             f"What the host says of {what} cannot be read, and is left out ({each.why}).",
-            "Upgrade panel and agent to one version. If it stays, look at the thing itself on the "
-            "host: one of its values is none that LVM or the kernel should give.",
+            "Upgrade panel and agent to one version. If that does not help, look at it on the "
+            "host: LVM or the kernel reports a value of it that should not exist.",
             f"{each.part} {each.name}"[:255],
         )
 

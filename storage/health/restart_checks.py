@@ -32,7 +32,7 @@ OF_BARE = (
 UNKNOWN = {
     why: correction for each in TECHNOLOGIES for why, correction in each.unknown_content.items()
 } | {
-    UNREADABLE: "One of dm-writecache: `dmsetup status` on the host tells its free blocks; to "
+    UNREADABLE: "One of dm-writecache: `dmsetup status` on the host shows its free blocks; to "
     "empty it: lvchange --cachesettings cleaner=1, then read the host again.",
     WAITING: "One that waits for its cache set: reconnect and register its SSD.",
 }

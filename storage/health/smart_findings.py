@@ -32,7 +32,7 @@ COUNTS: Final = {
 
 REPLACE: Final = "Plan to replace the disk. Move its data first where the array has no spare."
 CORRECTION: Final = {
-    "reallocated": "One is no cause for alarm; if they become more, replace the disk.",
+    "reallocated": "One is harmless. If the number grows, replace the disk.",
     "pending": "Read the whole disk (an array check does): the sectors are rewritten or replaced.",
     "uncorrectable": REPLACE,
     "reported": REPLACE,
@@ -172,8 +172,8 @@ def _of_answer(answer: DiskAnswer) -> Iterator[HealthFinding]:
         yield HealthFinding(
             "disk_unread",
             "warning",
-            f"The disk does not say how it is{why}.",
-            f"On the host, run: smartctl -x {_options(answer)}. A disk that stops telling its "
+            f"The disk does not report its health{why}.",
+            f"On the host, run: smartctl -x {_options(answer)}. A disk that stops reporting its "
             "health often fails next.",
         )
     elif answer.state in ("slow", "failed"):

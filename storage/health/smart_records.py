@@ -330,7 +330,7 @@ def undo_decision(disk: PhysicalDisk, shown: int, now: datetime) -> None:
     if event is None or event.pgh_id != shown:
         raise Refused(
             "stale",
-            "The disk was changed again meanwhile, or there is nothing to take back.",
+            "The disk was changed again meanwhile, or there is nothing to undo.",
             "Look at its history, and try again.",
         )
     if event.accepted_at != locked.accepted_at:

@@ -24,7 +24,7 @@ DISK_KINDS: Final = (
     _disk(
         "disk_failing",
         "Disk failing",
-        "{count} disks say that they are failing",
+        "{count} disks report that they are failing",
         "The disk may lose data or stop at any time.",
         is_data_at_risk=True,
         judged_by="smart",

@@ -130,7 +130,7 @@ HOST_KINDS: Final = (
         correction="If the restart was not planned, look at the end of the last boot: journalctl "
         "-b -1. History on the host's page compares the days before and after.",
         listed_for=timedelta(minutes=5),
-        once_unlisted="Another kernel is reported for 5 minutes only. Nothing was changed back.",
+        once_unlisted="A kernel change is reported for 5 minutes. Nothing was changed back.",
     ),
     ProblemKind(
         "kernel_regression",
@@ -231,7 +231,7 @@ HOST_KINDS: Final = (
     _unreached(
         "transport",
         "Not connected",
-        "{count} hosts cannot be asked",
+        "{count} hosts cannot be contacted",
     ),
     ProblemKind(
         "agent_old",
@@ -327,12 +327,12 @@ HOST_KINDS: Final = (
         "bcache_unclear",
         "Unclear bcache volume",
         "{count} bcache volumes have no known owner",
-        "They may not come back after a restart.",
+        "They may not start again after a restart.",
     ),
     ProblemKind(
         "bcache_not_noted",
         "bcache lost at the next restart",
-        "{count} bcache devices would not come back after a restart",
+        "{count} bcache devices would not start again after a restart",
         "After a restart their guests have no disk.",
     ),
     ProblemKind(

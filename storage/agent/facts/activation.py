@@ -29,7 +29,7 @@ class GroupState:
         if self.doubles:
             return (
                 f"LVM sees {'; '.join(self.doubles)}: it activates and changes nothing of "
-                f"{self.name} until one device is in sight alone. Set up multipath, or exclude the "
+                f"{self.name} until it sees only one device. Set up multipath, or exclude the "
                 "others by LVM's filter or devices file."
             )
         if self.is_exported:

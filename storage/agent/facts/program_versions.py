@@ -196,8 +196,8 @@ def version_problems(versions: Mapping[str, str]) -> Iterable[Problem]:
             "untried_versions",
             "info",
             f"Untried with this agent: {', '.join(untried)}.",
-            "It may well work. Try every operation on a volume without data first; what has been "
-            "tried stands in docs/operators.md.",
+            "It may well work. Try every operation on a volume without data first; "
+            "docs/operators.md lists what has been tried.",
         )
 
 

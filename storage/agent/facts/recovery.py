@@ -153,8 +153,8 @@ def _unknown(state: str, device: str) -> Problem:
     return problem(
         "bcache_state_unknown",
         "warning",
-        f"The kernel calls the state of the bcache on {device} “{printable(state)}”, which is "
-        "none that Tiercel knows: whether its newest data is on the SSD alone is not known.",
+        f"The kernel calls the state of the bcache on {device} “{printable(state)}”, which Tiercel "
+        "does not know: its newest data may be on the SSD alone.",
         f"Look at it: bcache-super-show /dev/{device}; dmesg",
         subject=device,
     )

@@ -83,7 +83,7 @@ class View:
             is_guests = any(vg["uuid"] in self.facts["guests"] for vg in same_name)
             raise Refusal(
                 "unsupported",
-                f"Two VGs on this host are named {name}: LVM takes no command by this name."
+                f"Two VGs on this host are named {name}: LVM accepts no command by this name."
                 + (" One lies on the disk of a guest." if is_guests else ""),
                 HIDE if is_guests else "See the problem two_groups_named of this host.",
             )

@@ -288,7 +288,7 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
             "unsupported",
             "Another entry of LVM's filter lets guests' disks in by another of their names: "
             f"{listed}.",
-            "Take the entries that begin with a out of global_filter in /etc/lvm/lvm.conf where "
+            "Remove the entries that begin with a from global_filter in /etc/lvm/lvm.conf where "
             "they fit more than your own disks; then run this again.",
         )
     sentences.append(f"{LOCAL}: global_filter = [ {listed} ]")

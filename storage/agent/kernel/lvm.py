@@ -326,7 +326,7 @@ def _run(host: LocalHost, command: Sequence[str], timeout: float) -> CommandResu
     if result.is_cut:
         raise Refusal(
             "too_large",
-            f"{' '.join(command[:2])} says more than the agent can read: this host has too many "
+            f"{' '.join(command[:2])} prints more than the agent can read: this host has too many "
             "volumes.",
             "Move some of its volumes to another host.",
             argv=command,

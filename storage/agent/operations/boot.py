@@ -125,7 +125,7 @@ def demand_started(host: LocalHost) -> None:
     if booted["unit"] and not booted["ran"]:
         raise Refusal(
             "busy",
-            "The host has just started, and its boot unit still brings caches back.",
+            "The host has just started, and its boot unit is still starting caches.",
             "Wait: the panel asks again. For its state: systemctl status tiercel-boot",
         )
 

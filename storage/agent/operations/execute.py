@@ -188,7 +188,7 @@ class Execution:
         except LockBusy:
             raise Refusal(
                 "busy",
-                "Another program of the agent writes down what comes back after a restart.",
+                "Another program of the agent is recording what starts after a restart.",
                 "Wait: the boot unit may be at work (systemctl status tiercel-boot).",
             ) from None
         except OSError as error:
@@ -201,7 +201,7 @@ class Execution:
             for line in remember(view, self._call):
                 self._entry.say(f"$ {line}")
         except (Refusal, LockBusy, OSError) as problem:
-            self._entry.say(f"What the next boot needs could not be noted: {problem}")
+            self._entry.say(f"The notes for the next boot could not be written: {problem}")
 
     def _forget_reads(self) -> None:
         """What of the volume was read most ends with it."""

@@ -424,7 +424,7 @@ def resolved(argv: Sequence[str], legs: RunLegs) -> list[str]:
 def _stopped() -> Refusal:
     return Refusal(
         "aborted",
-        "The run was stopped before it was over.",
+        "The run was stopped before its end.",
         "Its result says how far it came.",
     )
 

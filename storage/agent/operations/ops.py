@@ -60,7 +60,7 @@ def accept(
     if _is_tombstone(known):
         raise Refusal(
             "op_conflict",
-            f"The operation {op} was asked for before it came here, and was said to be unknown.",
+            f"The operation {op} was reported as unknown before its request arrived.",
             "Read the host's facts, then plan again under a new id.",
         )
     if known["call"] != _plain(call):

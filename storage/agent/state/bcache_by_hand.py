@@ -198,7 +198,7 @@ def bcache_problems(host: LocalHost, facts: Facts) -> Iterable[Problem]:
             severity = "warning" if lv["vg_uuid"] in facts["named"] else "info"
             message = (
                 f"{_message(lv, unclear[lv['uuid']])} In a group that the panel may change it may "
-                "not come back after a restart."
+                "not start after a restart."
             )
             yield problem("bcache_unclear", severity, message, _cure(lv), subject=name)
 

@@ -81,10 +81,9 @@ def _room_is_ours(view: View, call: VerbCall) -> Check:
         if not tags <= set(room["tags"]) or (more > 0 and room["size_bytes"] != more):
             raise Refusal(
                 "already_exists",
-                f"{room['vg_name']}/{room['name']} exists and is not the room asked for.",
-                "Plan again. If it stays, look at what is on it and rename it; if it is room that "
-                "a "
-                "Tiercel before version 0.3 left, root runs: lvchange --addtag "
+                f"{room['vg_name']}/{room['name']} exists and is not the requested room.",
+                "Plan again. If it remains, look at what is on it and rename it; if it is room "
+                "that a Tiercel before version 0.3 left, root runs: lvchange --addtag "
                 f"{MADE_ROOM} {room['vg_name']}/{room['name']}",
                 subject=lv_subject(call.args["vg"], room["name"]),
             )

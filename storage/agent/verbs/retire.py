@@ -90,8 +90,8 @@ def _this_volume(view: View, call: VerbCall, name: str) -> Check:
             # It carries the key of the volume that it was made for.
             raise Refusal(
                 "not_ours",
-                f"{volume['vg_name']}/{name} carries the tag {made[0]}: Tiercel made it beside a "
-                "volume, and it is none itself.",
+                f"{volume['vg_name']}/{name} carries the tag {made[0]}: Tiercel made it for "
+                "another volume.",
                 "Remove the cache of that volume, or finish its growth, instead.",
                 subject=lv_subject(call.args["vg"], name),
             )

@@ -118,7 +118,7 @@ def test_dirty_data_that_was_less_in_between_is_not_stuck() -> None:
 def test_what_is_stuck_is_said_with_its_figures_and_the_panels_words() -> None:
     finding = the(recent_findings(dirty(0.25, 0.375, writes=1800)))
     assert finding.message == (
-        "The dirty data in the cache of vg0/web12 does not become less: 256 MiB 30 min ago, "
+        "The dirty data in the cache of vg0/web12 does not decrease: 256 MiB 30 min ago, "
         "384 MiB now, although the guest made only 1 write a second."
     )
     assert finding.correction.startswith("Choose Flush cache.")
