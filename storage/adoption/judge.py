@@ -13,8 +13,8 @@ from storage.naming import name_fault
 @dataclass(frozen=True, slots=True)
 class AdoptionQuestion:
     """One row: `volume` is "VG/LV", "HOST:VG/LV" or an LV's uuid; `customer` a customer's name,
-    external id or key. `line` is where it stands in its file; `problem` why it cannot be used, ""
-    for nothing."""
+    external id or key. `line` is its line in the file; `problem` why it cannot be used, "" for
+    nothing."""
 
     line: int
     volume: str

@@ -70,7 +70,7 @@ SLOWER_FACTOR: Final = 2
 TIMED_IOS: Final = 10_000
 LIKE_LOAD: Final = 1.5
 LIKE_SIZE: Final = 1.5
-"""Large I/Os take longer: an average tells of the disks only where the I/Os are of like size."""
+"""Large I/Os take longer: averages compare disks only where the I/Os are of like size."""
 BUSY_SHARE: Final = 0.95
 WAITING: Final = 8
 """SSDs work on many I/Os at once, so that busy time alone says little: this many must wait too, on

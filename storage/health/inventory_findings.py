@@ -114,7 +114,7 @@ UNKNOWN_RAID: Final = (
 
 
 def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[HealthFinding, ...]:
-    """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
+    """`rows` are the recorded volumes of the host, with the same `facts`."""
     made = (
         _of_unread(facts),
         _of_kernel(facts),

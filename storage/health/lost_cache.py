@@ -243,8 +243,8 @@ def _cache_device(row: VolumeSnapshot) -> str | None:
 
 
 def _runs_uncached(lv: LogicalVolume) -> bool:
-    """A device without a cache set; the kernel that let go of a failing one goes on calling the
-    volume clean, for as long as it runs."""
+    """A device without a cache set; a kernel that detached a failing one calls the volume clean for
+    as long as it runs."""
     bcache = lv.bcache
     if bcache is None or bcache.cset_uuid is not None:
         return False

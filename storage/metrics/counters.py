@@ -294,7 +294,7 @@ class _MadeOfArray(msgspec.Struct, frozen=True):
 
 
 class _Inventory(msgspec.Struct, frozen=True):
-    """Older agents tell of no arrays."""
+    """Older agents report no arrays."""
 
     volumes: tuple[_MadeOfVolume, ...]
     disks: tuple[_MadeOfDisk, ...] = ()

@@ -288,8 +288,8 @@ def step_seconds(
     every: Callable[[datetime, datetime], int] | None = None,
 ) -> int:
     """The length of a bucket: the shortest easy step that gives at most `points` of them and is
-    no shorter than `least` and the interval of the samples, which `every` tells of a time that
-    needs less than the usual one. Raises ValueError as `series` does."""
+    no shorter than `least` and the interval of the samples. `every` returns that of a time that
+    needs a shorter one than usual. Raises ValueError as `series` does."""
     if end <= start:
         raise ValueError("The range must end after it starts.")
     longest = longest_range()

@@ -50,8 +50,8 @@ class Replacement:
         return cls(**data)
 
 
-MENDED: Final = ("array_degraded", "array_weakened")
-"""The troubles of an array that a new member mends."""
+REPAIRABLE: Final = ("array_degraded", "array_weakened")
+"""The troubles of an array that a new member repairs."""
 
 
 def group_on(facts: HostFacts, array: Array) -> VolumeGroup | None:
@@ -130,7 +130,7 @@ def refusal_of(facts: HostFacts, array: Array, *, allowed: bool | None) -> Refus
             "Root on the host has not allowed Tiercel to replace disks of arrays.",
             f"As root on the host: {AGENT_PATH} allow-replacement",
         )
-    if (trouble := array.trouble) is not None and trouble.code not in MENDED:
+    if (trouble := array.trouble) is not None and trouble.code not in REPAIRABLE:
         return Refused(
             "busy" if trouble.code == "array_recovering" else "degraded",
             f"{trouble.message}.",

@@ -65,7 +65,7 @@ class ProblemKind:
     resolve_seconds: int = 180
     """So long it must be gone before its alert is over; the same for all of a family."""
     listed_for: timedelta | None = None
-    """It is listed for so long after it began, also where nothing was mended."""
+    """It is listed for so long after it began, whether it was fixed or not."""
     once_unlisted: str = ""
     """What is true then."""
     is_expected_during_jobs: bool = False
@@ -91,6 +91,6 @@ class ProblemKind:
     """What several volumes of a host have in common; "{}" is "3 volumes"."""
     several_correction: str = ""
     way: Way = ""
-    """Where it is mended; "" for a volume on its page, else on the host's."""
+    """Where it is fixed; "" for a volume on its page, else on the host's."""
     listing: Listing = "problem_hosts"
     """The list that finds several of it."""

@@ -32,7 +32,7 @@ Life = Literal["live", "retired", "gone"]
 
 
 def demand_label(volume: Volume, typed: str) -> None:
-    """No one destroys a volume by a slip of the hand: its label is typed. Raises Django's
+    """Guard against an accidental destruction: the volume's label must be typed. Raises Django's
     `ValidationError`."""
     if typed.strip() == volume.label.strip():
         return

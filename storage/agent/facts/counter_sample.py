@@ -37,7 +37,7 @@ def sample(
         unused = cset_fill.measure(host)
     except OSError as error:
         unused = {}
-        message = f"{cset_fill.PATH} cannot be written, so no cache set is asked for its fill: "
+        message = f"{cset_fill.PATH} cannot be written, so the fill of no cache set is read: "
         warnings.append({"code": "internal", "message": f"{message}{error.strerror}."})
     volumes = [
         _volume(host, device, statuses.get(device.lv_uuid), counters, by_kname, unused)

@@ -71,8 +71,8 @@ def _counters(host: LocalHost, dev: str) -> tuple[list[int], int]:
 
 
 def _use(view: View, lv: Facts, as_cset: bool) -> tuple[list[dict[str, Any]], str]:
-    """Its users, and where there is none a sign of use, in words. A cache set that is to be let go
-    of (`as_cset`) holds its device itself, with every bcache that uses it."""
+    """Its users, and where there is none a sign of use, in words. A cache set that is to be
+    released (`as_cset`) holds its device itself, with every bcache that uses it."""
     device = lv["bcache"]["device"] if lv["bcache"] else None
     if lv["bcache"] and device is None:
         return [], ""

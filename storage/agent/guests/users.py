@@ -13,7 +13,7 @@ from ..kernel.local_host import LocalHost
 from ..kernel.paths import Mounts, Paths, mounted
 from . import guest_configs, targets
 
-# They look at every device that changes and let go at once, as does all that udev's rules run
+# They open every device that changes and close it at once, as does all that udev's rules run
 # (probe-bcache, dmsetup, mdadm, …).
 _PASSING = frozenset(("(udev-worker)", "systemd-udevd", "udevd", "blkid"))
 # Of the host itself: a container has a service of that name too.

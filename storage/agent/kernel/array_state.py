@@ -133,7 +133,7 @@ def trouble_of(array: Mapping[str, Any]) -> ArrayTrouble | None:
 
 def guests_array(name: str, volume: str) -> ArrayTrouble:
     """An array that was started on the host from what a guest wrote into `volume`: whatever its
-    state is, it is not the host's to mend."""
+    state is, the host must not repair it."""
     return ArrayTrouble(
         GUESTS,
         "error",

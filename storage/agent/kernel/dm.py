@@ -95,7 +95,7 @@ COUNTERS = (
 STATUS_COUNTERS = tuple(
     field.name for field in fields(CacheStatus) if field.name != "migration_threshold"
 )
-"""What a sample tells of a status."""
+"""The fields of a status that a sample has."""
 FAILED = CacheStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", None, True, True, True)
 
 

@@ -83,8 +83,8 @@ class LocalHost(Protocol):
         and once it says True the program gets one SIGINT and is waited for. `rest` is called as
         often as it asks for; while it says so the program stands still, and it dies with this
         process, so that it never does so for ever. LVM reports ask for their JSON on
-        LVM_REPORT_FD: it comes back as `CommandResult.report`; a host may leave that empty and put
-        the JSON on stdout.
+        LVM_REPORT_FD: it is returned as `CommandResult.report`; a host may leave that empty and
+        put the JSON on stdout.
         """
 
     def stuck(self) -> Reader | None:

@@ -113,7 +113,7 @@ def begin_test(host: LocalHost, target: SmartTarget, kind: str) -> str:
         result = host.run(list(target.test_command(kind)), timeout=DISK_SECONDS)
     except TimedOut:
         return f"the disk did not answer within {DISK_SECONDS:.0f} s"
-    # The higher bits tell of the disk, not of the command.
+    # The higher bits are about the disk, not the command.
     if result.rc >= 0 and not result.rc & COMMAND_FAILED:
         return ""
     said = [line for line in result.stdout.splitlines() if line and not line.startswith(_HEAD)]
@@ -261,7 +261,7 @@ def _self_tests(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _ata_passed(status: Mapping[str, Any]) -> bool | None:
-    """smartctl leaves open what a fatal error means, which ended the test and was no one's wish."""
+    """smartctl leaves open what a fatal error means; it ended the test, and was not requested."""
     value = _number(status.get("value"))
     if value is not None and value >> 4 == ATA_FATAL:
         return False

@@ -1,6 +1,6 @@
 """Latencies by dm-stats: one region per device, kept by the kernel.
 
-The region survives table reloads, so it runs on while a cache comes and goes. A region of another
+The region survives table reloads, so it runs on while a cache comes or leaves. A region of another
 length than the device (after an extend) is replaced.
 
 A region has counts and times of reads apart from those of writes, but one histogram of both: no

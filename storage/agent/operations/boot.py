@@ -117,8 +117,8 @@ def _note(view: View, call: VerbCall) -> None:
 
 
 def demand_started(host: LocalHost) -> None:
-    """Raises Refusal(busy) as long as the unit of this start has not ended: a cache that has not
-    come back yet would look lost, and a job would be planned, or fail, by that."""
+    """Raises Refusal(busy) as long as the unit of this start has not ended: a cache that is not
+    started yet would look lost, and a job would be planned, or fail, by that."""
     if host.boottime_ns() >= STARTING_SECONDS * 1e9:
         return
     booted = boot_state.last(host)

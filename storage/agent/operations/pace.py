@@ -151,7 +151,7 @@ class Governor:
 
     Where `rests_fully` is False, our own I/O goes on a little in each rest (a mirror's). What the
     first look saw then stands for the others alone, unless a rest is quieter still, or they do so
-    much more or less than at first that only the rests tell of it."""
+    much more or less than at first that only the rests show it."""
 
     def __init__(self, *, rests_fully: bool = True) -> None:
         self._rests_fully = rests_fully

@@ -216,13 +216,13 @@ def _cset_registered(host: LocalHost, args: Args) -> bool:
 
 
 def _cset_gone(host: LocalHost, args: Args) -> bool:
-    """Gone as a set and let go of its device: until then LVM could not remove the volume."""
+    """Gone as a set, and its device is released: until then LVM could not remove the volume."""
     is_held = host.exists(bcache_sysfs.folder(kname(host, args)))
     return not is_held and not host.exists(f"{bcache_sysfs.FS}/{args['cset_uuid']}")
 
 
 def _stopped(host: LocalHost, args: Args) -> bool:
-    """No bcache device any more, and the kernel has let go of the volume below it."""
+    """No bcache device any more, and the kernel has released the volume below it."""
     is_held = host.exists(bcache_sysfs.folder(kname(host, args)))
     return not is_held and host.exclusive(device(args["vg"], args["lv"]))
 

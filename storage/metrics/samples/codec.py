@@ -263,7 +263,7 @@ def _fixed(weight: npt.NDArray[np.float64]) -> Matrix:
 
 
 def _predicted(reduced: Matrix, parameters: Matrix) -> Matrix:
-    """What other columns tell of each column."""
+    """Each column as predicted from others."""
     source, weight, other_source, other_weight = parameters[SOURCE:]
     predicted: Matrix = reduced[source]
     predicted *= weight[:, None]

@@ -168,7 +168,7 @@ class LvmCacheTechnology:
         lvmcache_plan.shape(draft)
 
     def release(self, draft: Draft, lv: LogicalVolume) -> None:
-        # Also where its guest made a bcache of it: the wish has no cache, and that is let go of.
+        # Also where its guest made a bcache of it: the wish has no cache, and ignores that.
         lvmcache_plan.shape(draft)
 
     def held_as(self, draft: Draft, lv: LogicalVolume) -> str | None:

@@ -184,7 +184,7 @@ def test_of_what_nobody_uses_root_says_whose_it_is(
         admin.allow_vg(host, "vg0")
     assert f"{KEEP} vg0/data" in refused.value.correction
     assert agent.data("hello")["policy"]["vgs"] == []
-    assert "comes back" in admin.keep_bcache(host, "vg0/data")
+    assert "starts after a restart" in admin.keep_bcache(host, "vg0/data")
     assert "bcache_unclear" not in problems(agent)
     admin.allow_vg(host, "vg0")
     adopt(agent)
