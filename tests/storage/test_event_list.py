@@ -52,7 +52,7 @@ def test_an_event_that_is_committed_late_is_not_missed() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whoever_reads_on_while_others_write_sees_each_event_once() -> None:
+def test_a_reader_that_reads_on_while_others_write_sees_each_event_once() -> None:
     writers, each_writes = 6, 12
     over = threading.Event()
 

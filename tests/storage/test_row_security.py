@@ -203,7 +203,7 @@ def papers(of: Party, word: str) -> None:
 
 
 @pytest.mark.django_db
-def test_each_customer_sees_their_own_rows_nobody_sees_none_and_all_sees_all() -> None:
+def test_each_customer_sees_their_own_rows_no_rows_shows_none_and_all_shows_all() -> None:
     acme, zebra = party("acme"), party("zebra")
     papers(acme, "acme")
     papers(zebra, "zebra")
@@ -245,14 +245,14 @@ def test_what_is_foreign_can_be_neither_changed_nor_made_nor_given_away() -> Non
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("value", ["ALL", "all ", "0", "-1", "1; DROP", "9" * 30, "\u0661"])
-def test_a_word_that_means_nobody_shows_nothing(value: str) -> None:
+def test_a_word_that_means_no_rows_shows_nothing(value: str) -> None:
     party("acme")
     with row_security.scope(value):
         assert not Customer.objects.exists()
 
 
 @pytest.mark.django_db
-def test_a_session_that_was_told_nothing_shows_nothing() -> None:
+def test_a_session_without_a_scope_shows_nothing() -> None:
     party("acme")
     assert Customer.objects.exists()
     connection.connection.execute("RESET tiercel.wall")
@@ -261,7 +261,7 @@ def test_a_session_that_was_told_nothing_shows_nothing() -> None:
 
 
 @pytest.mark.django_db
-def test_what_a_rollback_takes_back_is_told_again() -> None:
+def test_what_a_rollback_undoes_is_an_event_again() -> None:
     acme = party("acme")
     party("zebra")
     assert Customer.objects.count() == 2
@@ -299,7 +299,7 @@ def test_a_partition_of_samples_cannot_be_asked_past_the_wall() -> None:
 
 
 @pytest.mark.django_db
-def test_space_promised_to_another_customer_is_promised_whoever_asks() -> None:
+def test_space_promised_to_another_customer_counts_for_every_customer() -> None:
     acme, zebra = party("acme"), party("zebra")
     there = zebra.there
     wish = Wish(there.volume.size_bytes, cache=LvmCache("c-aaaaaaaaaaaaaaaa", GIB))

@@ -87,7 +87,7 @@ def test_what_is_to_be_cleared_and_lost_its_tags_is_named_and_no_job_touches_it(
     assert not is_planned(found, Wish(8 * GIB))
 
 
-def test_a_guest_that_was_never_told_is_named() -> None:
+def test_a_guest_that_was_never_informed_is_named() -> None:
     grown = row(make.lv(tags=(GROWN_TAG,)), Wish(8 * GIB))
     assert said(grown) == [UNAWARE]
     assert is_planned(grown, Wish(8 * GIB))

@@ -103,7 +103,7 @@ def test_volumes_off_that_have_no_cache_and_bcache_without_one_are_clean() -> No
     assert before(make.facts(off, ready)) == []
 
 
-def test_what_is_dirty_and_what_nobody_knows_are_both_named() -> None:
+def test_what_is_dirty_and_what_is_unknown_are_both_named() -> None:
     dirty = make.lv("db1", cache=make.dm_cache(POOL, dirty_bytes=GIB))
     failed = make.lv("db2", cache=make.dm_cache("c-bbbbbbbbbbbbbbbb", failed=True))
     point = before_restart(WELL, make.facts(dirty, failed), [], 0)[0]

@@ -33,7 +33,7 @@ def said(volume: Volume, customer: Customer | None, *, is_busy: bool = False) ->
     return refused.message if refused is not None else ""
 
 
-def test_a_volume_of_nobody_is_given_and_a_found_one_counts_as_adopted() -> None:
+def test_a_volume_without_customer_is_assigned_and_a_found_one_counts_as_adopted() -> None:
     volume, acme = make.volume(managed=False), make.customer("Acme")
     assert said(volume, acme) == ""
     give(volume, acme, NOON)

@@ -111,7 +111,7 @@ def test_what_is_made_beside_a_volume_does_not_take_its_path(
     assert rules.count("SYMLINK") == 1
 
 
-def test_a_named_cache_device_with_somebodys_data_on_it_is_left_alone(
+def test_a_named_cache_device_with_other_data_on_it_is_left_alone(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.backing()

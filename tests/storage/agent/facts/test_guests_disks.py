@@ -41,7 +41,7 @@ def problems(agent: Agent) -> dict[str, dict[str, Any]]:
     return {each["code"]: each for each in agent.data("hello")["problems"]}
 
 
-def test_it_is_told_with_the_guest_and_with_what_keeps_lvm_away(
+def test_it_is_reported_with_the_guest_and_with_what_keeps_lvm_away(
     host: FakeHost, agent: Agent
 ) -> None:
     problem = problems(agent)["foreign_vg_on_guest_disk"]
@@ -65,7 +65,7 @@ def test_one_command_keeps_lvm_away_and_jobs_go_on(host: FakeHost, agent: Agent)
     assert "already" in again and f"r|^{WWN}|" in global_filter(host.machine)
 
 
-def test_a_filter_of_roots_own_is_told_the_entry_that_it_lacks(host: FakeHost) -> None:
+def test_a_filter_of_roots_own_is_reported_with_the_entry_that_it_lacks(host: FakeHost) -> None:
     host.save(hiding.LOCAL, b'devices { global_filter = [ "r|/dev/sr0|" ] }\n')
     with pytest.raises(Refusal, match="sets global_filter itself") as refused:
         hiding.hide_guests(host, policy.load_policy(host))
@@ -102,7 +102,7 @@ def test_of_two_groups_of_the_host_the_other_one_is_named(host: FakeHost, agent:
     assert "foreign_vg_on_guest_disk" not in problems(agent)
 
 
-def test_a_group_that_root_named_by_its_uuid_is_no_guests_whoever_opens_its_disk(
+def test_a_group_that_root_named_by_its_uuid_is_no_guests_even_if_a_guest_opens_its_disk(
     host: FakeHost, agent: Agent
 ) -> None:
     host.root.guest("web2", "/dev/sdc")

@@ -31,7 +31,7 @@ def test_a_host_that_cannot_start_operations_says_so_before_and_when_asked(
     assert error["code"] == "internal" and word in error["message"]
 
 
-def test_a_policy_that_cannot_be_read_is_told_first_and_says_what_is_wrong_in_it(
+def test_a_policy_that_cannot_be_read_is_reported_first_with_its_error(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
     host = make_fake_host()

@@ -187,7 +187,7 @@ def test_a_devices_file_that_is_not_in_use_hides_nothing(host: FakeHost) -> None
     assert problems(host)["bcache_scanned"]["correction"] == HIDE
 
 
-def test_a_group_that_a_guest_made_on_its_bcache_volume_is_told(host: FakeHost) -> None:
+def test_a_group_that_a_guest_made_on_its_bcache_volume_is_reported(host: FakeHost) -> None:
     volume(host)
     made_by_a_guest(host, "bcache0", 0, major=251)
     problem = problems(host)["foreign_vg_on_guest_disk"]
@@ -203,7 +203,7 @@ def test_such_a_group_cannot_be_allowed(host: FakeHost) -> None:
         admin.allow_vg(host, "inside")
 
 
-def test_a_group_that_a_guest_made_on_its_plain_volume_is_told(host: FakeHost) -> None:
+def test_a_group_that_a_guest_made_on_its_plain_volume_is_reported(host: FakeHost) -> None:
     lv = host.root.add_lv("web12", GIB)
     assert lv.minor is not None
     made_by_a_guest(host, str(lv.kname), lv.minor)

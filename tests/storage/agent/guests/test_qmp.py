@@ -101,7 +101,7 @@ def test_a_monitor_that_another_program_holds_is_not_waited_for(tmp_path: Path) 
             qmp.talk(str(tmp_path / "qmp"), [], 0.05)
 
 
-def test_events_without_end_do_not_keep_whoever_asks(tmp_path: Path) -> None:
+def test_events_without_end_do_not_block_the_caller(tmp_path: Path) -> None:
     asked, server = threading.Event(), socket.socket(socket.AF_UNIX)
     server.bind(str(tmp_path / "qmp"))
     server.listen()
@@ -153,7 +153,7 @@ def test_a_hostile_monitor_costs_a_moment_and_a_printable_sentence(
     assert str(caught.value).isprintable() and len(str(caught.value)) < 300
 
 
-def test_a_monitor_that_says_a_letter_at_a_time_does_not_keep_whoever_asks(tmp_path: Path) -> None:
+def test_a_monitor_that_says_a_letter_at_a_time_does_not_block_its_caller(tmp_path: Path) -> None:
     server = socket.socket(socket.AF_UNIX)
     server.bind(str(tmp_path / "qmp"))
     server.listen()
@@ -191,7 +191,7 @@ LIES: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("blocks", "said"), LIES)
-def test_a_monitor_that_lies_of_its_disks_is_told_nothing(
+def test_a_monitor_that_lies_of_its_disks_is_not_informed(
     make_fake_host: Callable[..., FakeHost], monkeypatch: pytest.MonkeyPatch, blocks: Any, said: str
 ) -> None:
     host = make_fake_host()
@@ -288,7 +288,7 @@ def test_a_guest_without_a_monitor_sees_it_at_its_next_start(
     assert not is_grown(agent.lv(volume)["tags"])
 
 
-def test_a_monitor_that_refuses_leaves_the_guest_to_be_told(
+def test_a_monitor_that_refuses_leaves_the_guest_to_be_informed(
     make_fake_host: Callable[..., FakeHost], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = make_fake_host()

@@ -178,7 +178,7 @@ def test_a_raw_disk_grows_under_its_guest(start: Start, volume: Path, form: str)
     assert tell(volume, monitor) == [f"The guest behind {monitor} sees {AFTER} bytes."]
 
 
-def test_a_disk_of_another_size_than_was_known_is_not_told(start: Start, volume: Path) -> None:
+def test_a_disk_of_another_size_than_was_known_is_not_informed(start: Start, volume: Path) -> None:
     monitor = start("-drive", f"file={volume},format=raw,if=virtio")
     (said,) = tell(volume, monitor, BEFORE // 2)
     assert "not informed" in said

@@ -44,14 +44,14 @@ def asked(tmp_path: Path) -> list[str]:
     return (tmp_path / "asked").read_text().splitlines()
 
 
-def test_a_domain_is_told_by_uuid_and_path(inform: Inform, tmp_path: Path) -> None:
+def test_a_domain_is_informed_by_uuid_and_path(inform: Inform, tmp_path: Path) -> None:
     rc, said = inform(IS_FREE + 'domblkinfo) echo "Capacity: 1024";; *) echo "resized";; esac')
     assert (rc, said) == (0, ["resized"])
     assert asked(tmp_path)[-1] == f"-q -c qemu:///system blockresize {UUID} {PATH} 2048B"
 
 
 @pytest.mark.parametrize("seen", ["512", "", "-1", "9" * 400, "1024 MiB"])
-def test_a_disk_that_is_seen_otherwise_is_not_told(
+def test_a_disk_that_is_seen_otherwise_is_not_resized(
     inform: Inform, tmp_path: Path, seen: str
 ) -> None:
     rc, (said,) = inform(IS_FREE + f'domblkinfo) echo "Capacity: {seen}";; esac')
@@ -59,7 +59,7 @@ def test_a_disk_that_is_seen_otherwise_is_not_told(
     assert not any("blockresize" in line for line in asked(tmp_path))
 
 
-def test_a_domain_that_knows_the_size_is_told_nothing(inform: Inform, tmp_path: Path) -> None:
+def test_a_domain_that_knows_the_size_is_not_informed(inform: Inform, tmp_path: Path) -> None:
     inform(IS_FREE + 'domblkinfo) echo "Capacity: 2048";; esac')
     assert not any("blockresize" in line for line in asked(tmp_path))
 
@@ -131,7 +131,7 @@ def test_a_size_that_libvirt_cannot_tell_is_no_reason_to_be_done(inform: Inform)
         f"invalid argument: invalid path {PATH} not assigned to domain",
     ],
 )
-def test_a_domain_that_has_left_the_disk_is_not_told(inform: Inform, stderr: str) -> None:
+def test_a_domain_that_has_left_the_disk_is_not_informed(inform: Inform, stderr: str) -> None:
     rc, (said,) = inform(refuses("domblkinfo", stderr))
     assert rc == 0 and "not informed" in said
 

@@ -45,7 +45,7 @@ def test_the_first_panel_that_speaks_manages_the_host(host: FakeHost, agent: Age
     assert code(agent, {"id": ONE}, 2) == ""
 
 
-def test_both_panels_are_told_of_each_other(host: FakeHost, agent: Agent) -> None:
+def test_both_panels_see_each_other(host: FakeHost, agent: Agent) -> None:
     create(agent, {"id": ONE}, 1)
     create(agent, {"id": TWO}, 2)
     shown = agent.data("hello")["owner"]
@@ -122,7 +122,7 @@ def test_a_panel_is_named_only_beside_what_changes_something(agent: Agent) -> No
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"panel": "x"}', b"\xff"])
-def test_an_owner_that_cannot_be_understood_is_nobody(
+def test_an_owner_that_cannot_be_understood_is_none(
     host: FakeHost, agent: Agent, content: bytes
 ) -> None:
     host.save(owner.PATH, content)
@@ -162,7 +162,7 @@ def test_another_panel_neither_stops_nor_hastens_what_the_owner_began(
     assert agent.data("hello")["owner"]["rival"] == (TWO if panel else "")
 
 
-def test_the_owner_and_whoever_was_restored_from_it_stop_an_operation(
+def test_the_owner_and_panels_restored_from_it_stop_an_operation(
     host: FakeHost, agent: Agent
 ) -> None:
     for n, panel in enumerate(({"id": ONE}, {"id": TWO, "after": [ONE]})):

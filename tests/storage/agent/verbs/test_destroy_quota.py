@@ -92,7 +92,7 @@ def test_a_quota_of_nothing_destroys_nothing(host: FakeHost) -> None:
         check(host, "A")
 
 
-def test_what_was_refused_or_stopped_before_its_first_command_counts_for_nobody(
+def test_what_was_refused_or_stopped_before_its_first_command_does_not_count(
     host: FakeHost,
 ) -> None:
     unbegun = [{"started_ns": None}]

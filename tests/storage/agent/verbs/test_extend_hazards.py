@@ -30,7 +30,7 @@ def ended(agent: Agent, verb: str, args: dict[str, Any]) -> Any:
     return agent.outcome(agent.start(verb, args))
 
 
-def test_room_that_somebody_took_in_between_is_not_grown_into(
+def test_room_that_was_taken_in_between_is_not_grown_into(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = agent.volume()
@@ -144,7 +144,7 @@ def domain(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012}"
 
 
-def test_libvirt_is_told_by_uuid_and_path_and_only_of_this_volume(
+def test_libvirt_is_informed_by_uuid_and_path_and_only_of_this_volume(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.volume()
@@ -163,7 +163,7 @@ def test_libvirt_is_told_by_uuid_and_path_and_only_of_this_volume(
     assert words[4:7] == ("blockresize", domain(1), path)
 
 
-def test_every_domain_of_a_shared_volume_is_told_before_the_tag_comes_off(
+def test_every_domain_of_a_shared_volume_is_informed_before_the_tag_comes_off(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.volume()
@@ -222,7 +222,7 @@ def test_a_disk_of_another_size_than_the_volume_had_is_left_alone(
     assert [guest.sizes[path] for guest in guests] == [VOLUME_BYTES // 2] * 2
 
 
-def test_a_guest_that_was_not_told_of_two_extensions_is_known_by_its_first_size(
+def test_a_guest_that_missed_two_extensions_is_known_by_its_first_size(
     host: FakeHost, agent: Agent
 ) -> None:
     volume, size = grown_volume(agent)
@@ -234,7 +234,7 @@ def test_a_guest_that_was_not_told_of_two_extensions_is_known_by_its_first_size(
     assert not is_grown(agent.lv(volume)["tags"])
 
 
-def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(host: FakeHost, agent: Agent) -> None:
+def test_a_libvirt_that_hangs_does_not_hold_the_group(host: FakeHost, agent: Agent) -> None:
     volume = agent.volume()
     path = f"/dev/vg0/{volume}"
     host.root.domain("web12", path, domain(1))
@@ -255,7 +255,7 @@ def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(host: FakeHost, agent:
     agent.do("guest.resize", args)
 
 
-def test_who_is_to_be_told_needs_the_size_that_guests_know(agent: Agent) -> None:
+def test_guests_are_informed_only_with_the_size_that_they_know(agent: Agent) -> None:
     volume, size = grown_volume(agent)
     del size["from_bytes"]
     host_tag = f"tiercel.grown={VOLUME_BYTES}"

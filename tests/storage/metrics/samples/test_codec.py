@@ -125,7 +125,7 @@ def test_columns_that_are_asked_for_are_those_of_the_whole_chunk(
     assert np.array_equal(part.at(asked), unpack(chunk).at(asked))
 
 
-def test_a_column_is_told_by_one_that_is_not_asked_for() -> None:
+def test_a_column_is_computed_from_one_that_is_not_asked_for() -> None:
     source = np.random.default_rng(1).integers(0, 10**6, 60)
     both = Columns(np.array([1, 2], np.uint16), np.vstack([source, 3 * source + 7]))
     part = unpack(pack(both), both.codes[1:])

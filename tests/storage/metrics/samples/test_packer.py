@@ -303,7 +303,7 @@ def test_of_two_packers_one_gives_way() -> None:
     pack_all()
 
 
-def test_nobody_reads_chunks_of_another_customer() -> None:
+def test_chunks_of_another_customer_cannot_be_read() -> None:
     volume, other = make.volume(), make.volume()
     owner = make.user()
     volume.customer = make.customer()
