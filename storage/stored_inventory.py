@@ -36,7 +36,7 @@ def inventories_of(hosts: Iterable[Host]) -> dict[int, HostFacts | None]:
     unread = []
     for host in hosts:
         if "facts" not in host.get_deferred_fields():
-            # A program may have changed it since it was read, which no digest tells.
+            # A program may have changed it since it was read, which no digest shows.
             inventories[host.pk] = _compared(host)
         elif (facts := _remembered(host)) is not None:
             inventories[host.pk] = facts

@@ -54,7 +54,7 @@ DAY_ACCESSES: Final = 10_000
 FELL_POINTS: Final = 20
 WEEKS_COMPARED: Final = 4
 LEAST_WEEKS: Final = 2
-"""A single day of an earlier week does not tell what is usual."""
+"""A single day of an earlier week does not show what is usual."""
 BYPASSED_SHARE: Final = 0.95
 FINE_HIT_RATE: Final = 0.8
 SERVED_SHARE: Final = 0.5

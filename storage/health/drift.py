@@ -112,7 +112,7 @@ def repaired(row: VolumeSnapshot) -> Wish | None:
 
 
 def repair_refusal(row: VolumeSnapshot) -> Refused | None:
-    """Why the volume cannot become what is recorded, as far as the last inventory tells."""
+    """Why the volume cannot become what is recorded, as far as the last inventory shows."""
     wish, placement = repaired(row), row.placement
     if wish is None or placement is None or row.facts is None:
         return Refused("not_found", "No earlier state is recorded.", "Accept the current state.")

@@ -55,7 +55,7 @@ def problem_words(
     now: datetime,
 ) -> tuple[str, str]:
     """What a problem of a host says, and what to do about it. `message` and `correction` are what
-    is stored of it, "" for those that only the panel can tell."""
+    is stored of it, "" for those that only the panel can judge."""
     kind = kind_of(code)
     # A host says in its own words what it reports, whatever it calls that.
     if kind.message and "is_reported" not in details:

@@ -242,7 +242,7 @@ def _of_pools(facts: HostFacts) -> Iterator[HealthFinding]:
 
 
 def _raid_health(lv: LogicalVolume) -> str:
-    """LVM's word for the health of a RAID volume, or what its disks tell; "" for any other
+    """LVM's word for the health of a RAID volume, or what its disks show; "" for any other
     volume."""
     if not RAID.intersection(lv.layout):
         return ""
@@ -310,7 +310,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
         is_unsafe = is_on_degraded(facts, lv)
         if row.cache is not None and row.cache.mode == "writeback" and is_unsafe:
             on_page = row.volume.managed and row.wish is not None
-            # A failed cache tells no figures: its 0 is none.
+            # A failed cache reports no figures: its 0 is none.
             is_known = row.cache.trouble_code != "cache_failed"
             held = _on_one_ssd(row.cache.dirty_bytes if is_known else None)
             obstacle = group_state(facts, lv.vg_uuid).obstacle_to_changes
@@ -359,8 +359,8 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
 
 
 def _lacks_its_device(row: VolumeSnapshot, lv: LogicalVolume) -> bool:
-    """Whether it was formatted for a technology of which the kernel runs nothing. Of one that a
-    missing disk stopped its page tells more."""
+    """Whether it was formatted for a technology of which the kernel runs nothing. The page of one
+    that a missing disk stopped says more."""
     technology = of_layout(row.volume.layout)
     is_away = bool(technology.why_not_running(lv)) and not technology.is_there(lv)
     is_whole = row.vg is not None and not row.vg.missing_pv_count

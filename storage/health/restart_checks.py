@@ -23,7 +23,7 @@ SETTINGS = frozenset(
 """What a restart may change of a cache."""
 NAMED = 5
 """So many volumes are named where there may be hundreds."""
-UNREADABLE = "dm-writecache does not tell"
+UNREADABLE = "dm-writecache does not report it"
 WAITING = "it waits for its cache set"
 OF_BARE = (
     "Of a bcache made by hand: echo writethrough > /sys/block/bcacheN/bcache/cache_mode; its state "
@@ -164,7 +164,7 @@ def _dirty_bytes(lv: LogicalVolume, row: VolumeSnapshot | None) -> int:
 
 
 def _unknown(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> dict[str, str]:
-    """Volumes, by `group/name`, whose cache does not tell what it holds: their 0 B are no figure.
+    """Volumes, by `group/name`, whose cache does not report what it holds: their 0 B are no figure.
     With why, as in `UNKNOWN`."""
     recorded = {
         row.lv.uuid: row.technology for row in rows if row.lv is not None and _has_cache(row)
@@ -176,7 +176,7 @@ def _unknown(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> dict[str, str]
 
 
 def _why_unknown(lv: LogicalVolume, recorded: Technology | None) -> str:
-    """Why its cache does not tell; "" where it tells, or there is none. `recorded` is the
+    """Why its content is unknown; "" where it is known, or there is none. `recorded` is the
     technology of the cache that is recorded of it."""
     if "writecache" in lv.layout and not (lv.writecache is not None and lv.writecache.dirty_known):
         return UNREADABLE

@@ -19,7 +19,7 @@ WELL_SHARE: Final = 0.75
 """A slow volume is slow until its reads take less than this part of what is slow: between the two
 nothing changes."""
 LEAST_READS_PER_SECOND: Final = 1
-"""Fewer reads tell nothing: one of them may have waited for a disk that had stopped."""
+"""Fewer reads mean nothing: one of them may have waited for a disk that had stopped."""
 SLOW_AFTER: Final = timedelta(seconds=100)
 """Two samples, as they are usually taken: the reads of one minute may be one burst."""
 WELL_AFTER: Final = timedelta(minutes=5)

@@ -118,7 +118,7 @@ def _attribute(
 def baseline_after(baseline: Mapping[str, int], counts: Mapping[str, int]) -> dict[str, int]:
     """The baseline that the next reading is compared with: a count that is new is known from now
     on, and one that fell (sectors no longer pending) may not rise again unseen. One that the disk
-    does not tell this time keeps its baseline."""
+    does not report this time keeps its baseline."""
     lowest = {name: min(count, baseline.get(name, count)) for name, count in counts.items()}
     return {**baseline, **lowest}
 

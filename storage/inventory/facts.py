@@ -318,7 +318,7 @@ class LogicalVolume:
 
     @property
     def hosts_own(self) -> str:
-        """What of the host itself lies on it: nothing may be done to it. An older agent tells it
+        """What of the host itself lies on it: nothing may be done to it. An older agent reports it
         only of what stands on the volume directly."""
         if self.host_use is not None:
             return self.host_use
@@ -470,7 +470,7 @@ class HostFacts:
         return array_state.guests_array(array.name, volume) if volume else array.trouble
 
     def _volume_below(self, array: Array) -> str:
-        """The same as `guests_volume`, as far as the names of the members tell it."""
+        """The same as `guests_volume`, as far as the names of the members show it."""
         members = [re.sub(r"(?<=[0-9])p[0-9]+$", "", member.name) for member in array.members]
         ours = (lv for lv in self.lvs if MANAGED_TAG in lv.tags)
         knames = {lv.kname if lv.bcache is None else lv.bcache.device: lv for lv in ours}

@@ -133,7 +133,7 @@ class BcacheCounters:
     """A registered bcache backing device. `disk` is bcacheN, what the guest sees.
 
     `hits` to `bypass_misses` are bcache's own `stats_total`, of reads alone: they lose counts above
-    4,806/s (each 13.64 s fold drops all above 16 bits). So they tell which share of reads went by
+    4,806/s (each 13.64 s fold drops all above 16 bits). So they show which share of reads went by
     the cache, and only where none can be lost; never how many there were. `available_percent` is
     what is not dirty. `unused_percent` is what holds nothing: the agent asks the kernel every 1 to
     15 minutes and repeats the answer; one of an earlier release does not ask.

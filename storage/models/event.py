@@ -1,5 +1,5 @@
 """What happened, as one list for programs: rows that triggers of the database write in the same
-transaction as what they tell of, whichever code did it (`storage.event_list`)."""
+transaction as their cause, whichever code wrote it (`storage.event_list`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.models.customer import Customer
 
 
 class EventKind(models.TextChoices):
-    """What an event tells; a family, a full stop, and what happened."""
+    """The kind of an event: a family, a full stop, and what happened."""
 
     JOB_QUEUED = "job.queued", "a job was accepted"
     JOB_STARTED = "job.started", "a worker took the job"

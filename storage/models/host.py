@@ -125,7 +125,7 @@ class Host(models.Model):
     `hello` and `facts` are the agent's last answers as it gave them; `problems` are preflight
     problems, `{code, severity, message, correction}`; `error` is why the last contact failed,
     `{code, message, correction}`, empty after a good one. `facts_digest`, which the database keeps,
-    tells whether `facts` are those that one knows (`storage.stored_inventory`). From
+    shows whether `facts` are those that one knows (`storage.stored_inventory`). From
     `maintenance_since` to `maintenance_until` (null = until a person ends it) jobs wait; between
     `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any
     time where they are null. From `cache_window_start` to `cache_window_end`, on the clock of

@@ -216,7 +216,7 @@ def begin_draft(
     if target.lv_uuid is not None:
         lv = facts.lv(target.lv_uuid)
         if lv is None:
-            # Of a group that may not be changed not every agent tells the volumes.
+            # Not every agent lists the volumes of a group that may not be changed.
             demand_group_change(facts, vg, drops=True)
             raise Refused(
                 "not_found",

@@ -35,7 +35,7 @@ SNAPSHOTS = {"origin", "thickorigin", "snapshot"}
 
 
 def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
-    """Make the LV `size_bytes` large, where it is smaller, and tell the guest that holds it; take
+    """Make the LV `size_bytes` large, where it is smaller, and inform the guest that holds it; take
     away what a broken attempt left."""
     more = size_bytes - lv.size_bytes
     grown = grown_tags(lv.tags)

@@ -17,8 +17,8 @@ from storage.planner.wish import BadWish
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """An SSD, or an array of SSDs, that no array and no volume group uses. `serial` is what tells
-    it from all others: on a drive's label, or the uuid of an array."""
+    """An SSD, or an array of SSDs, that no array and no volume group uses. `serial` identifies it:
+    the number on a drive's label, or the uuid of an array."""
 
     name: str
     size_bytes: int

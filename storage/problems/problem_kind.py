@@ -51,7 +51,7 @@ class ProblemKind:
     """What has the trouble. A group is named by the problem's `subject`, what lies in it by
     `group/name`."""
     message: str = ""
-    """The sentence for one where only the panel can tell: its gaps are filled by
+    """The sentence for one that only the panel can judge: its gaps are filled by
     `storage.health.host_problems`. "" where the sentence is stored with the problem."""
     correction: str = ""
     """What to do, where `message` is given."""

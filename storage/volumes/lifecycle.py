@@ -52,7 +52,7 @@ class LifeOffers:
 
 
 def life_offers(row: VolumeSnapshot, now: datetime) -> LifeOffers:
-    """What can be done as far as the last inventory tells; the host looks again."""
+    """What can be done as far as the last inventory shows; the host checks again."""
     return LifeOffers(
         life_refusal(row, "retired", now),
         life_refusal(row, "live", now),

@@ -90,7 +90,7 @@ class VolumeSnapshot:
     @property
     def dirty_bytes(self) -> int:
         """What only the cache holds, by the last sample as lists show it; by the last inventory
-        where no fresh sample tells."""
+        where no fresh sample shows it."""
         if self.latest is not None and not self.is_stale and self.latest.dirty_bytes is not None:
             return self.latest.dirty_bytes
         return self.cache.dirty_bytes if self.cache is not None else 0
@@ -143,7 +143,7 @@ class VolumeSnapshot:
         return wish
 
     def refusal(self, wish: Wish | None) -> Refused | None:
-        """Why the volume cannot become `wish`, as far as the last inventory tells."""
+        """Why the volume cannot become `wish`, as far as the last inventory shows."""
         host, placement = self.host, self.placement
         if host is None or placement is None:
             return Refused(

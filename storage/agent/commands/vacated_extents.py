@@ -114,7 +114,7 @@ def volume_clear(args: Args) -> tuple[Command, ...]:
 
 
 def asks(argv: Sequence[str]) -> bool:
-    """Whether a command names what only its host can tell when it runs."""
+    """Whether a command names what only its host knows when it runs."""
     return any(word in (_WHERE, _COUNT, _CLEARED) or _NOTE.fullmatch(word) for word in argv)
 
 

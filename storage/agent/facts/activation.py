@@ -89,7 +89,7 @@ def double(name: str, devices: Sequence[str]) -> str:
 
 
 def state_of(facts: Mapping[str, Any], vg_uuid: str) -> GroupState:
-    """Of a group in what `inventory.storage` tells."""
+    """Of a group in the facts of `inventory.storage`."""
     vg = next(each for each in facts["vgs"] if each["uuid"] == vg_uuid)
     doubles = tuple(
         double(pv["name"], pv["seen_on"])

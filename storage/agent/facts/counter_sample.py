@@ -68,7 +68,7 @@ def sample(
 def _array(
     host: LocalHost, facts: Mapping[str, Any], counters: Mapping[str, list[int]]
 ) -> dict[str, Any]:
-    """Its counters, and what tells that it has lost a disk, or got one: the panel then reads the
+    """Its counters, and the signs that it lost or gained a disk: the panel then reads the
     inventory."""
     return {
         **{name: facts[name] for name in ("name", "degraded_count", "sync_action", "members")},

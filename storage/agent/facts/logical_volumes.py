@@ -106,7 +106,7 @@ GONE = Standing(lost=True, degraded=True, redundant=False)
 @dataclass
 class Standings:
     """The standing of volumes, through all hidden layers. `pvs` are the facts of the physical
-    volumes by name, `disks_under` tells which disks one rests on."""
+    volumes by name, `disks_under` returns the disks below one."""
 
     layout: Layout
     pvs: Mapping[str, Mapping[str, Any]]

@@ -153,7 +153,7 @@ def cache_set(host: LocalHost, uuid: str) -> RegisteredCset:
 
 
 def unused_percent(host: LocalHost, uuid: str) -> int | None:
-    """How much of a cache set holds nothing; None where the kernel does not tell. It looks at every
+    """How much of a cache set holds nothing; None where the kernel does not say. It looks at every
     bucket for that, under a lock, and sorts them: facts/cset_fill.py says how often to ask."""
     match = _UNUSED.search(text(host, f"{FS}/{uuid}/cache0/priority_stats"))
     percent = int(match.group(1)) if match is not None else None

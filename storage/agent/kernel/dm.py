@@ -79,7 +79,7 @@ class CacheStatus:
 
     @property
     def dirty_bytes(self) -> int | None:
-        """What the slow disk has not; None where the kernel cannot tell any more."""
+        """What the slow disk does not have; None where the kernel no longer knows."""
         return None if self.failed else self.dirty * self.chunk_sectors * SECTOR
 
 

@@ -53,7 +53,7 @@ SECONDS = 10.0
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _LOCKED = "Resource temporarily unavailable"
 _CANNOT = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
-# The report has the device that LVM chose and exit status 0; of the others it tells here alone.
+# The report has the device that LVM chose and exit status 0; it names the others only here.
 _PV_UUID = r"(?P<uuid>[A-Za-z0-9-]{32,38})"
 _DOUBLES = tuple(
     re.compile(pattern)

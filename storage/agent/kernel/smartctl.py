@@ -39,7 +39,7 @@ _HEAD = ("smartctl ", "Copyright ", "===")
 ATA_RUNNING, ATA_FATAL = 0xF, 0x3
 SCSI_RUNNING = 15
 
-# smartctl's own choice is better where the scan knows only the driver: it tells SATA from SAS.
+# smartctl's own choice is better where the scan knows only the driver: it sees SATA or SAS.
 _BY_DRIVER = frozenset(("scsi", "ata", ""))
 
 

@@ -78,7 +78,7 @@ def _live(name: str, enter: Callable[[int], None], work: Callable[[], None], wri
 
 
 def _keep_only(writer: int) -> None:
-    """Nothing but /dev/null and the way to tell the parent."""
+    """Nothing but /dev/null and the pipe to the parent."""
     null = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)

@@ -190,7 +190,7 @@ def _facts(host: LocalHost) -> Facts:
 
 
 def _policy(host: LocalHost) -> policy.Policy:
-    """While the file does not tell, the notes do: they were made in groups that root allowed."""
+    """While the file cannot be read, the notes count: root allowed the groups that they are of."""
     local = policy.load_policy(host)
     if local.knows_groups:
         return local

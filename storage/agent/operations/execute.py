@@ -420,7 +420,7 @@ class Execution:
         return 0
 
     def _of_host(self, command: Command) -> tuple[str, ...]:
-        """The words that only the host can tell now, and what of it is left alone, said."""
+        """The words that only the host knows now; says what of it is left alone."""
         vg_uuid, args = self._call.expect["vg_uuid"], self._call.args
         words, skipped = self._patiently(
             lambda view: (

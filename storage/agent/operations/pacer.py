@@ -26,7 +26,7 @@ from .rhythm import MOST_BEAT_SECONDS, Rhythm
 
 # Others come and go: so many looks later their devices are looked for anew.
 KNOWN_LOOKS = 6
-# A look at each costs two ioctls; the busiest tell what the disks are like.
+# A look at each costs two ioctls; the busiest show what the disks are like.
 MOST_DEVICES = 64
 _PVMOVE = re.compile(r".*-pvmove\d+")
 

@@ -101,7 +101,7 @@ def load_boot_state(host: LocalHost) -> tuple[Kept, ...]:
 
 
 def last(host: LocalHost) -> dict[str, Any]:
-    """What `hello` tells: `unit` (it runs at boot, and a timer repeats it), `ran` (in this boot),
+    """What `hello` reports: `unit` (it runs at boot, and a timer repeats it), `ran` (in this boot),
     `failed` (sentences)."""
     data = host.read(REPORT)
     ran, failed = False, []

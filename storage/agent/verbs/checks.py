@@ -61,7 +61,7 @@ def vg(view: View, call: VerbCall) -> Check:
             raise Refusal(
                 "unsupported",
                 f"VG {name} {where}: what LVM says of it may not be the host's.",
-                HIDE if on_guest else "hello tells why.",
+                HIDE if on_guest else "The problems of this host say why.",
             )
         if group["uuid"] != call.expect["vg_uuid"]:
             raise Refusal(

@@ -31,7 +31,7 @@ def _refusal(code: str, message: str, correction: str) -> Refusal:
 
 
 def serial_of(host: LocalHost, device: str) -> str | None:
-    """What tells the device from all others: a disk's serial number, also for its partitions, and
+    """What identifies the device: a disk's serial number, also for its partitions, and
     an array's uuid. None where there is no such device."""
     if not host.exists(f"/sys/class/block/{device}"):
         return None

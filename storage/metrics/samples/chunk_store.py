@@ -102,7 +102,7 @@ class SampleKind:
         return first - lag, end - lag
 
     def only(self, *names: str) -> SampleKind:
-        """The same kind with these columns alone, and those that tell intervals apart: to read many
+        """The same kind with these columns alone, and those that identify intervals: to read many
         subjects, or often."""
         return _only(self.number, frozenset(names))
 

@@ -229,8 +229,8 @@ def _ways(reduced: Matrix, rows: int) -> list[tuple[int, Matrix, Matrix]]:
 
 
 def _weights(reduced: Matrix) -> tuple[Matrix, Matrix]:
-    """For each column the one column before it that tells most of it, and that with another one
-    that tells most of what is left; with the weights of least squares."""
+    """For each column the one column before it that predicts most of it, and that with another one
+    that predicts most of what is left; with the weights of least squares."""
     count = len(reduced)
     each = np.arange(count)
     is_before = each[None, :] < each[:, None]

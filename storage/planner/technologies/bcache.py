@@ -103,7 +103,7 @@ class BcacheTechnology:
     unknown_content: Mapping[str, str] = {
         INCONSISTENT: "One that is inconsistent: its page says what is left to do.",
         UNREGISTERED: f"One that bcache does not run: as root on the host {AGENT_PATH} boot, then "
-        "read the host again; its page tells where its SSD is lost.",
+        "read the host again; see its page if its SSD is lost.",
         NOT_REPORTED: "One that bcache does not report: look at state and dirty_data in its folder "
         "below /sys/block, and at dmesg.",
     }

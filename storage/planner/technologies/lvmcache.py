@@ -82,7 +82,7 @@ class LvmCacheTechnology:
     counts_promotions = True
     unknown_content: Mapping[str, str] = {
         FAILED: "One that failed or needs a check: stop its guest, then on the host lvchange -an, "
-        "lvconvert --repair and lvchange -ay; its page tells where its SSD is lost.",
+        "lvconvert --repair and lvchange -ay; see its page if its SSD is lost.",
         INACTIVE: "One that is not active: on the host lvchange -ay, then read the host again.",
         NOT_REPORTED: "One that device-mapper does not report: `dmsetup status --target cache` on "
         "the host has no line of it; read the host again.",
@@ -283,5 +283,5 @@ def _unzeroed(name: str, pool: LogicalVolume) -> Iterator[Risk]:
 
 
 def _dirty(cache: DmCache) -> str:
-    """A failed cache tells no figures: its 0 is none."""
+    """A failed cache reports no figures: its 0 is none."""
     return "an unknown amount" if cache.failed else size(cache.dirty_bytes)
