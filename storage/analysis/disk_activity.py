@@ -34,7 +34,7 @@ from storage.metrics.samples.interval_table import SECOND, IntervalTable, Line, 
 from storage.models import Device, Host, Placement, Volume
 
 TOP: Final = 5
-"""So many volumes of a disk are shown one by one; the others are added up."""
+"""Volumes of a disk that are shown one by one; the others are added up."""
 COURSE_POINTS: Final = 100
 """A course is read in no more buckets than these: each costs a row for each volume."""
 TIMES: Final = VOLUMES.only(
@@ -171,8 +171,8 @@ def _busy_shares(
     step: int,
     count: int,
 ) -> npt.NDArray[np.float64]:
-    """So many lines, each of the devices of its number, with a column for each bucket; not a number
-    where nothing is known."""
+    """`lines` rows, to which `row_by_device` assigns the devices, with a column for each bucket;
+    not a number where nothing is known."""
     table = intervals(row_by_device, start, end, kind=BUSY, step=step)
     rows = np.array([row_by_device[pk] for pk in table.subjects.tolist()], np.int64)
     cells = rows * count + _numbers(table, start, step)

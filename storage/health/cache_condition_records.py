@@ -81,7 +81,7 @@ SUSPECT: Final = f"""{PLACED} AND (latest.suspended OR latest.cache_state = 'rea
 AT_ONCE: Final = 200
 """Volumes whose samples are held in memory at once."""
 SETTLED: Final = timedelta(minutes=10)
-"""So long after its end no round of an hour is on its way any more."""
+"""How long after an hour its last rounds may still arrive."""
 LEG_NAMES: Final = ("dt_ms", "read_sectors", "read_hits", "read_misses", "promotions")
 
 

@@ -22,7 +22,7 @@ SETTINGS = frozenset(
 )
 """What a restart may change of a cache."""
 NAMED = 5
-"""So many volumes are named where there may be hundreds."""
+"""The most volumes that are named where there may be hundreds."""
 UNREADABLE = "dm-writecache does not report it"
 WAITING = "it waits for its cache set"
 OF_BARE = (

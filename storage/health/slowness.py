@@ -25,7 +25,7 @@ SLOW_AFTER: Final = timedelta(seconds=100)
 WELL_AFTER: Final = timedelta(minutes=5)
 BUSY_FOR: Final = timedelta(minutes=15)
 QUEUE: Final = 2
-"""So many I/Os must be under way on average: a disk that reads ahead for one guest is always busy,
+"""I/Os that must be under way on average: a disk that reads ahead for one guest is always busy,
 and keeps no other one waiting."""
 NAMED: Final = 3
 LEAST_SHARE: Final = 0.05

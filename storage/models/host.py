@@ -72,7 +72,7 @@ class HostState(models.TextChoices):
 
 
 def undo_hours(hello: Mapping[str, Any]) -> int:
-    """So long a host keeps a retired volume, as its hello says."""
+    """How long a host keeps a retired volume, as its hello says."""
     policy = hello.get("policy")
     hours = policy.get("undo_hours") if isinstance(policy, dict) else None
     return hours if type(hours) is int else UNDO_HOURS
@@ -350,5 +350,5 @@ class Host(models.Model):
 
     @property
     def undo_hours(self) -> int:
-        """So long the host keeps a retired volume; root sets it there."""
+        """How long the host keeps a retired volume; root sets it there."""
         return undo_hours(self.hello)

@@ -61,9 +61,9 @@ class ProblemKind:
     new alert. "" for a kind that is alone."""
     is_data_at_risk: bool = False
     hold_seconds: int = 30
-    """So long it must be there before its alert opens."""
+    """How long it must be there before its alert opens."""
     resolve_seconds: int = 180
-    """So long it must be gone before its alert is over; the same for all of a family."""
+    """How long it must be gone before its alert is over; the same for all of a family."""
     listed_for: timedelta | None = None
     """It is listed for so long after it began, whether it was fixed or not."""
     once_unlisted: str = ""

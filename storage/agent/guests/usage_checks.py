@@ -14,7 +14,7 @@ from .users import of_devices, of_inactive
 
 UDEV_TRIES = 4
 UDEV_SECONDS = 0.5
-# So long a device without a known user is watched for I/O.
+# How long a device without a known user is watched for I/O.
 QUIET_SECONDS = 0.5
 
 

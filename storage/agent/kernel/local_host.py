@@ -113,8 +113,7 @@ class LocalHost(Protocol):
         """Add to the end of an ordinary file of root's alone. Raises OSError."""
 
     def read_part(self, path: str, offset: int, size_bytes: int) -> bytes:
-        """So many bytes of an ordinary file, or as many as there are; empty where it is missing or
-        unreadable."""
+        """Up to `size_bytes` of an ordinary file; empty where it is missing or unreadable."""
 
     def size_bytes(self, path: str) -> int | None:
         """Of an ordinary file; None where there is none."""

@@ -19,7 +19,7 @@ from .local_host import LocalHost, Stuck, TimedOut
 SCAN_SECONDS = 20.0
 # A healthy disk needs two; one that repairs a sector meanwhile needs this.
 DISK_SECONDS = 20.0
-# So many are asked in one reading, and so many are named.
+# The most disks that one reading asks, and that it names.
 DISKS_LIMIT, LISTED_LIMIT = 128, 1024
 # smartctl itself never ends with both bits: bit 0 says that it asked no disk at all.
 STANDBY = 3

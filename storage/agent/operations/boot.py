@@ -39,7 +39,7 @@ ROUND_SECONDS = 3.0
 REPORT_SECONDS = 30.0
 REPORTED_SECONDS = 240.0
 LOCK_SECONDS = 10.0
-# So long after a start the unit is waited for; after that what is missing counts as missing.
+# How long after a start the unit is waited for; then what is missing counts as missing.
 STARTING_SECONDS = 300.0
 PASSING = frozenset(("timeout", "stuck", "busy", "cmd_failed"))
 

@@ -14,7 +14,7 @@ from ..kernel.local_host import Beat, LocalHost
 from .pace import CLASSES, ENOUGH, Histograms, percentile_ns
 
 LOOK_SECONDS = 5.0
-# So long fewer I/Os than a p95 needs are added up; after that they are few enough not to count.
+# How long fewer I/Os than a p95 needs are added up; then they are few enough not to count.
 WINDOW_SECONDS = 30.0
 BEAT_SECONDS = 0.25
 BASELINE_SECONDS = 15.0

@@ -19,11 +19,12 @@ UNKNOWN_SHARE = 0.5
 # From one turn to the next it becomes at most so many times as much; the second where its effect is
 # unknown yet. The third is the step between the shares that are compared.
 FASTER, SLOWER, FINER = 2.0, 1.1, 0.95
-# So much of what is allowed is aimed at: the rest is for what a turn cannot foresee.
+# The share of what is allowed that is aimed at: the rest is for what a turn cannot foresee.
 AIM = 0.75
 # After so long what was seen counts half.
 HALF_LIFE_SECONDS = 120.0
-# So many times the I/Os a second of the first look, or the same part of them: it is no measure.
+# With more than this many times the I/Os a second of the first look, or less than 1 / this, the
+# first look is no measure.
 CHANGED = 1.5
 # Fewer I/Os say nothing of a p95.
 ENOUGH = 50
@@ -185,7 +186,7 @@ class Governor:
         known = [name for name, each in totals.items() if min(each) >= ENOUGH]
         self.share = FIRST_SHARE if self.share > MOST_SHARE else self.share
         if not known:
-            # So few I/Os that a p95 means nothing, or too few yet.
+            # Too few I/Os for a p95, at all or yet.
             self.share = max(self.share, min(UNKNOWN_SHARE, self.share * SLOWER))
             return
         worst = max(known, key=lambda name: self._rise(name, self.share))

@@ -103,7 +103,7 @@ class Neighbours:
 
 
 POLL_SECONDS = 1.0
-# So many operations wait for a disk in their order; more wait to be let in.
+# Operations that wait for a disk in their order; more wait for a place.
 PLACES = 8
 # A percentage of the time that the kernel copies, of all mirrors on the host.
 # Its lock: what one pvmove sets holds for every other.

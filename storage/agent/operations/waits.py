@@ -16,7 +16,7 @@ from ..kernel.local_host import LocalHost
 from ..verbs.extend import room_name
 from .pace import Others, Pace, RemainingWork
 
-# So long an array may rest before it begins to fill a disk.
+# How long an array may rest before it begins to fill a disk.
 IDLE_SECONDS = 60.0
 UNFLUSHED = "flush for failed cache"
 """Of LVM's warning "Skippping flush for failed cache VG/LV.", however it spells its first word."""
