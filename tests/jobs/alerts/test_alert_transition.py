@@ -284,7 +284,7 @@ def test_what_is_only_listed_for_a_while_does_not_end_as_mended(code: str, minut
     world.passes(minutes=minutes)
     world.end(failed)
     assert world.passes(minutes=4) == ["resolved"]
-    assert "no longer reported" in world.news[-1].text or "5 minutes only" in world.news[-1].text
+    assert "no longer reported" in world.news[-1].text or "for 5 minutes" in world.news[-1].text
 
 
 def test_a_failed_job_that_a_later_one_mended_ends_as_mended() -> None:

@@ -153,7 +153,7 @@ def test_a_file_that_is_there_and_gives_nothing_is_not_taken_for_none(
     with pytest.raises(Refusal, match=boot_state.PATH):
         boot_state.load_boot_state(host)
     lines = [line["text"] for line in agent.do("volume.create", agent.volume_args())["lines"]]
-    assert any("could not be noted" in line for line in lines)
+    assert any("notes for the next boot could not be written" in line for line in lines)
     assert host.machine.files[boot_state.PATH] == kept
 
 
