@@ -46,7 +46,7 @@ from storage.metrics.series import (
     LONGEST_LEGS,
     UNITS,
     Series,
-    beside,
+    overlay_series,
     series,
     with_legs,
 )
@@ -215,7 +215,7 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
         columns |= {disk_panels.OTHERS: users.others, disk_panels.UNEXPLAINED: users.unexplained}
         own = own_course(host, shown, span.start, span.end, span.step)
         columns |= {disk_panels.own_name(name): figures for name, figures in own.items()}
-        return beside(measured, columns, units)
+        return overlay_series(measured, columns, units)
 
     def measured(span: Span) -> Series:
         if span.step < BUCKET_SECONDS:
@@ -267,7 +267,7 @@ def _fleet_added(span: Span, measured: Series) -> Series:
         "ssd_busy": fast.average,
         "ssd_busy_most": fast.most,
     }
-    return beside(measured, {"in_flight": waiting, **busy}, FLEET_UNITS)
+    return overlay_series(measured, {"in_flight": waiting, **busy}, FLEET_UNITS)
 
 
 def of_fleet() -> ChartSubject:
