@@ -209,7 +209,7 @@ def summary_of(entry: TimelineEntry) -> str:
     record = entry.record
     match entry.source:
         case "alert":
-            return str(record.told_message)
+            return str(record.shown_message)
         case "event":
             return EventKind(record.kind).label
         case "change":

@@ -22,7 +22,7 @@ from jobs.alerts.alert_state import (
     AlertEpisode,
     AlertNews,
     AlertState,
-    HushRule,
+    MuteRule,
     RoundContext,
 )
 from jobs.alerts.alert_transition import DAY, next_round
@@ -35,7 +35,7 @@ from storage.models import Host, Volume
 log = logging.getLogger(__name__)
 
 LOCK: Final = "jobs.alerts"
-TELL: Final = "panel.tasks.send_alerts"
+SEND_TASK: Final = "panel.tasks.send_alerts"
 KEPT_AS_THEY_ARE: Final = tuple(
     each.name for each in fields(AlertState) if each.name not in ("seen", "cause")
 )
@@ -84,7 +84,7 @@ def _round(at: datetime | None) -> list[AlertEvent]:
     events = _record(rows, outcome.news, now)
     AlertRound.objects.update_or_create(pk=True, defaults={"at": now})
     if any(each.is_told for each in events):
-        transaction.on_commit(_tell, robust=True)
+        transaction.on_commit(_send, robust=True)
     return events
 
 
@@ -115,8 +115,8 @@ def _carry_over(rows: dict[str, Alert], seen: dict[str, SeenProblem]) -> None:
             row.save(update_fields=["fingerprint"])
 
 
-def _tell() -> None:
-    notify_workers.send(TELL)
+def _send() -> None:
+    notify_workers.send(SEND_TASK)
 
 
 def alert_state_of(row: Alert) -> AlertState:
@@ -147,25 +147,25 @@ def _context(now: datetime, fingerprints: Collection[str]) -> RoundContext:
                 row.absent_since or row.resolved_at or now,
                 row.openings,
                 row.tier,
-                row.swing,
-                row.spell,
+                row.longest_absence,
+                row.longest_presence,
             )
         )
-    told: dict[str, list[datetime]] = {}
+    message_times: dict[str, list[datetime]] = {}
     messages = AlertEvent.objects.filter(
         alert__fingerprint__in=fingerprints, is_told=True, at__gt=now - DAY
     )
     for fingerprint, at in messages.values_list("alert__fingerprint", "at"):
-        told.setdefault(fingerprint, []).append(at)
+        message_times.setdefault(fingerprint, []).append(at)
     return RoundContext(
         now=now,
         silences=[
-            HushRule(each.host_id, each.volume.key if each.volume else "", each.code)
+            MuteRule(each.host_id, each.volume.key if each.volume else "", each.code)
             for each in silences
         ],
         maintained=frozenset(maintained.values_list("pk", flat=True)),
         past=past,
-        told=told,
+        message_times=message_times,
         host_count=Host.objects.active().count(),
         escalate_after=timedelta(seconds=settings.TIERCEL_ALERT_ESCALATE_SECONDS),
     )
@@ -219,7 +219,7 @@ def _record(rows: dict[str, Alert], news: Iterable[AlertNews], now: datetime) ->
             alert=rows[each.fingerprint],
             at=now,
             kind=each.kind,
-            is_told=each.is_told,
+            is_told=each.is_notified,
             tier=rows[each.fingerprint].tier,
             rank=rows[each.fingerprint].rank,
             text=each.text,

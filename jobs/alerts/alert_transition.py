@@ -31,7 +31,7 @@ from jobs.alerts.alert_rules import (
     resolve_after,
 )
 from jobs.alerts.alert_state import (
-    LEAST_CALM,
+    LEAST_STABLE,
     AlertEpisode,
     AlertNews,
     AlertState,
@@ -65,8 +65,8 @@ def next_round(
         if each.seen.family in NO_NEWS and each.is_present
     }
     ordered = sorted(alerts, key=lambda fingerprint: _order(alerts[fingerprint]))
-    hushes = {each: _hush(state.seen, context) for each, state in alerts.items()}
-    causes = _causes(alerts, ordered, hushes, context)
+    mute_reasons = {each: _mute_reason(state.seen, context) for each, state in alerts.items()}
+    causes = _causes(alerts, ordered, mute_reasons, context)
     for fingerprint, leading in causes.items():
         # One alert stands for all of it, so it is as grave as the gravest of them.
         alerts[leading] = _at_least_as_grave(alerts[leading], alerts[fingerprint].seen)
@@ -77,7 +77,7 @@ def next_round(
         was = before.get(fingerprint)
         is_worse = was is not None and state.seen.rank < was.seen.rank
         alerts[fingerprint], happened = _one(
-            state, cause, unheard, hushes[fingerprint], context, is_worse=is_worse
+            state, cause, unheard, mute_reasons[fingerprint], context, is_worse=is_worse
         )
         news += [replace(each, fingerprint=fingerprint) for each in happened]
     grown = _grown(alerts, context.now)
@@ -118,15 +118,15 @@ def _present(state: AlertState, problem: SeenProblem, now: datetime) -> AlertSta
         absent_since=None,
         present_since=now,
         openings=state.openings + 1,
-        swing=max(state.swing, gone),
+        longest_absence=max(state.longest_absence, gone),
     )
 
 
 def _absent(state: AlertState, now: datetime) -> AlertState:
     if state.absent_since is not None:
         return state
-    spell = max(state.spell, now - state.present_since)
-    return replace(state, absent_since=now, spell=spell)
+    longest_presence = max(state.longest_presence, now - state.present_since)
+    return replace(state, absent_since=now, longest_presence=longest_presence)
 
 
 # --- Which follows from which --------------------------------------------------------------------
@@ -141,14 +141,14 @@ def _order(state: AlertState) -> tuple[int, datetime, str]:
 def _causes(
     alerts: Mapping[str, AlertState],
     ordered: Iterable[str],
-    hushes: Mapping[str, str],
+    mute_reasons: Mapping[str, str],
     context: RoundContext,
 ) -> dict[str, str]:
     """The alert that each one follows from, which follows from none itself."""
     causes: dict[str, str] = {}
     leaders: dict[int, list[AlertState]] = {}
     explained: set[str] = set()
-    away = _away(alerts, hushes)
+    away = _away(alerts, mute_reasons)
     for fingerprint in ordered:
         state = alerts[fingerprint]
         of_host = leaders.setdefault(state.seen.host_id, [])
@@ -156,7 +156,7 @@ def _causes(
         leading = [
             each for each in of_host if not is_disk or each.seen.fingerprint not in explained
         ]
-        cause = _cause_of(state, leading, hushes)
+        cause = _cause_of(state, leading, mute_reasons)
         if cause is None:
             cause = _first_of_many_hosts(state, away, alerts, causes, context)
         if cause is not None:
@@ -169,13 +169,13 @@ def _causes(
 
 
 def _cause_of(
-    state: AlertState, leaders: Iterable[AlertState], hushes: Mapping[str, str]
+    state: AlertState, leaders: Iterable[AlertState], mute_reasons: Mapping[str, str]
 ) -> AlertState | None:
     """The alert of the same host that this one follows from. What people were told already stays
     an alert of its own."""
     if state.told_at is not None or not state.is_present:
         return None
-    is_hushed = bool(hushes[state.seen.fingerprint])
+    is_muted = bool(mute_reasons[state.seen.fingerprint])
     for each in leaders:
         near = _near(state, each)
         # Most of what comes long after a problem has a reason of its own.
@@ -184,7 +184,7 @@ def _cause_of(
         is_there = each.is_present or each.is_flapping
         if is_there and is_old_news and follows(state.seen, each.seen):
             return each
-        is_heard = each.is_present and (is_hushed or not hushes[each.seen.fingerprint])
+        is_heard = each.is_present and (is_muted or not mute_reasons[each.seen.fingerprint])
         if near and is_heard and are_siblings(state.seen, each.seen):
             return each
     return None
@@ -201,13 +201,13 @@ def _near(one: AlertState, other: AlertState) -> bool:
     return abs(one.first_seen_at - other.first_seen_at) <= SIBLINGS_WITHIN
 
 
-def _away(alerts: Mapping[str, AlertState], hushes: Mapping[str, str]) -> list[str]:
+def _away(alerts: Mapping[str, AlertState], mute_reasons: Mapping[str, str]) -> list[str]:
     """The hosts that do not answer, those that fell silent first before the others. One that
     nobody is told of cannot stand for them."""
     away = [
         each
         for fingerprint, each in alerts.items()
-        if each.seen.family == "contact" and each.is_present and not hushes[fingerprint]
+        if each.seen.family == "contact" and each.is_present and not mute_reasons[fingerprint]
     ]
     return [each.seen.fingerprint for each in sorted(away, key=_order)]
 
@@ -248,8 +248,8 @@ def _grown(alerts: Mapping[str, AlertState], now: datetime) -> RoundOutcome:
         elif total > state.acknowledged_count and state.worst_rank == AT_RISK_RANK:
             changed[fingerprint] = _reopened(state, now)
             text = f"It concerns {total} now, {state.acknowledged_count} when acknowledged."
-            is_told = not state.hushed_by
-            news.append(AlertNews(fingerprint, Kind.WORSENED, is_told, text))
+            is_notified = not state.hushed_by
+            news.append(AlertNews(fingerprint, Kind.WORSENED, is_notified, text))
     return RoundOutcome(changed, tuple(news))
 
 
@@ -268,7 +268,7 @@ def _one(
     now = context.now
     if not state.is_present:
         frozen = state.seen.host_id in unheard and is_news_of_the_host(state.seen)
-        return (state, []) if frozen else _leaving(state, context)
+        return (state, []) if frozen else _while_absent(state, context)
     led = cause.seen.fingerprint if cause is not None else ""
     if state.cause and not led:
         # What it followed from is over: it gets some time to be over, too.
@@ -287,15 +287,15 @@ def _one(
     if cause is not None:
         # The customers of a volume are told of what follows, too.
         return replace(state, hushed_by=hushed_by or cause.hushed_by), news
-    return _awake(state, news, hushed_by, context, is_worse=is_worse)
+    return _while_present(state, news, hushed_by, context, is_worse=is_worse)
 
 
-def _leaving(state: AlertState, context: RoundContext) -> tuple[AlertState, list[AlertNews]]:
+def _while_absent(state: AlertState, context: RoundContext) -> tuple[AlertState, list[AlertNews]]:
     if not _is_over(state, context):
         return state, []
-    is_told = state.told_at is not None
+    is_notified = state.told_at is not None
     why = lapse(state.seen.code, state.seen.since, state.absent_since)
-    return replace(state, resolved_at=context.now), [AlertNews("", Kind.RESOLVED, is_told, why)]
+    return replace(state, resolved_at=context.now), [AlertNews("", Kind.RESOLVED, is_notified, why)]
 
 
 def _is_over(state: AlertState, context: RoundContext) -> bool:
@@ -306,13 +306,13 @@ def _is_over(state: AlertState, context: RoundContext) -> bool:
     gone = context.now - state.absent_since
     if not state.is_flapping:
         was_today = any(_today(state, context))
-        return gone >= max(resolve_after(state.seen), LEAST_CALM if was_today else timedelta(0))
-    told = context.told.get(state.seen.fingerprint, ())
+        return gone >= max(resolve_after(state.seen), LEAST_STABLE if was_today else timedelta(0))
+    told = context.message_times.get(state.seen.fingerprint, ())
     today = sum(each > context.now - DAY for each in told)
-    return gone >= state.calm and today + 2 <= MESSAGES_A_DAY
+    return gone >= state.stable_absence and today + 2 <= MESSAGES_A_DAY
 
 
-def _awake(
+def _while_present(
     state: AlertState,
     news: list[AlertNews],
     hushed_by: str,
@@ -329,10 +329,10 @@ def _awake(
             kind = Kind.OPENED if is_new else Kind.SILENCED
             news.append(_quiet(kind, f"Nobody is told: {words}."))
         return replace(state, hushed_by=hushed_by), news
-    was_hushed = bool(state.hushed_by)
+    was_muted = bool(state.hushed_by)
     state = replace(state, hushed_by="")
     if state.told_at is None:
-        return _first_told(state, news, context, was_hushed=was_hushed)
+        return _first_message(state, news, context, was_muted=was_muted)
     is_new_low = state.seen.rank < state.worst_rank
     is_low_again = is_worse and now - (state.last_told_at or now) >= WORSE_AGAIN
     if is_new_low or is_low_again:
@@ -345,7 +345,7 @@ def _awake(
             return _reopened(state, now), news
         return state, news
     if state.is_flapping:
-        if now - state.present_since < state.lasting:
+        if now - state.present_since < state.stable_presence:
             return state, news
         text = "It does not flap any more: it is there without interruption."
         news.append(AlertNews("", Kind.REMAINS, True, text))
@@ -360,12 +360,12 @@ def _awake(
     return state, news
 
 
-def _first_told(
-    state: AlertState, news: list[AlertNews], context: RoundContext, *, was_hushed: bool
+def _first_message(
+    state: AlertState, news: list[AlertNews], context: RoundContext, *, was_muted: bool
 ) -> tuple[AlertState, list[AlertNews]]:
     now = context.now
     is_new = state.opened_at == now
-    if not is_new and not was_hushed and now - state.present_since < AFTER_ITS_CAUSE:
+    if not is_new and not was_muted and now - state.present_since < AFTER_ITS_CAUSE:
         return state, news
     state = replace(
         state,
@@ -379,7 +379,7 @@ def _first_told(
         return _begins_to_flap(state, news, context)
     if is_new:
         return state, [*news, AlertNews("", Kind.OPENED, True, state.seen.message)]
-    text = "Its silence is over." if was_hushed else "What it followed from is over."
+    text = "Its silence is over." if was_muted else "What it followed from is over."
     return state, [*news, AlertNews("", Kind.REMAINS, True, text)]
 
 
@@ -414,8 +414,15 @@ def _flapping(state: AlertState, past: Sequence[AlertEpisode]) -> AlertState:
     return replace(
         state,
         is_flapping=True,
-        swing=max((state.swing, *gaps, *(each.swing for each in episodes))),
-        spell=max((state.spell, *(max(each.ended - each.began, each.spell) for each in episodes))),
+        longest_absence=max(
+            (state.longest_absence, *gaps, *(each.longest_absence for each in episodes))
+        ),
+        longest_presence=max(
+            (
+                state.longest_presence,
+                *(max(each.ended - each.began, each.longest_presence) for each in episodes),
+            )
+        ),
     )
 
 
@@ -433,10 +440,10 @@ def _reopened(state: AlertState, now: datetime) -> AlertState:
     )
 
 
-def _hush(seen: SeenProblem, context: RoundContext) -> str:
+def _mute_reason(seen: SeenProblem, context: RoundContext) -> str:
     if seen.host_id in context.maintained:
         return "maintenance"
-    return "silence" if any(each.hushes(seen) for each in context.silences) else ""
+    return "silence" if any(each.mutes(seen) for each in context.silences) else ""
 
 
 def _quiet(kind: Kind, text: str) -> AlertNews:

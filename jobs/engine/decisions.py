@@ -23,7 +23,7 @@ WHY_LIMIT = 200
 
 def resume(job: Job, requester: Requester | None) -> None:
     """Go on towards the wish, counting tries anew; raises `Refused`."""
-    _hand_back(job, requester, f"resumed by {_name(requester)}", falls_back=False, error={})
+    _requeue(job, requester, f"resumed by {_name(requester)}", falls_back=False, error={})
 
 
 def roll_back(job: Job, requester: Requester | None) -> None:
@@ -32,7 +32,7 @@ def roll_back(job: Job, requester: Requester | None) -> None:
         raise reason
     last = job.step_set.order_by("-n").values_list("n", flat=True).first()
     error = _plain(job.error) | {"after_step": last or 0}
-    _hand_back(job, requester, f"rolled back by {_name(requester)}", falls_back=True, error=error)
+    _requeue(job, requester, f"rolled back by {_name(requester)}", falls_back=True, error=error)
 
 
 def resolve(job: Job, requester: Requester | None, why: str) -> None:
@@ -40,7 +40,7 @@ def resolve(job: Job, requester: Requester | None, why: str) -> None:
     with who said so and why. Raises `Refused`."""
     resolution = {"who": _name(requester), "why": why.strip()[:WHY_LIMIT]}
     explanation = f"marked as resolved by {_name(requester)}"
-    _hand_back(job, requester, explanation, error=_plain(job.error) | {"resolve": resolution})
+    _requeue(job, requester, explanation, error=_plain(job.error) | {"resolve": resolution})
 
 
 def no_way_back(job: Job) -> Refused | None:
@@ -88,7 +88,7 @@ def settle(job: Job) -> None:
 
 
 @transaction.atomic
-def _hand_back(job: Job, requester: Requester | None, explanation: str, **fields: Any) -> None:
+def _requeue(job: Job, requester: Requester | None, explanation: str, **fields: Any) -> None:
     fresh = {
         "attempts": 0,
         "claims": 0,

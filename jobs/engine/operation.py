@@ -85,7 +85,7 @@ def send(job: Job, step: Step) -> bool:
     if reply.error is None:
         return True
     if reply.error.code in PASSES_BY:
-        return _stand_back(job, step, reply.error.to_json())
+        return _wait_for_blocker(job, step, reply.error.to_json())
     steps.fail(job, step, reply.error.to_json())
     return may_go_on(job, step)
 
@@ -126,7 +126,7 @@ def may_go_on(job: Job, step: Step) -> bool:
         # One that is half done must stay on record; it counts as a try.
         # A guest that was told already may be told again.
         if code == GUEST_BUSY or not has_changed(step.commands):
-            return _stand_back(job, step, step.error)
+            return _wait_for_blocker(job, step, step.error)
         pause_job(job, _rest(step.error), str(step.error["message"]))
         return False
     is_passed_over = code in WORTH_A_NEW_PLAN or step.verb in OPTIONAL
@@ -166,7 +166,7 @@ def poll(job: Job, step: Step) -> None:
         steps.fail(job, step, outcome.error.to_json() if outcome.error else interrupted)
 
 
-def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
+def _wait_for_blocker(job: Job, step: Step, error: dict[str, Any]) -> bool:
     """Nothing was run: wait for what is in the way to pass, without counting tries. A turn that
     this database never gave is another panel's: nothing is tried against that."""
     if error["code"] == "stale_fence" and _is_fence_unknown(job, step):
@@ -174,7 +174,7 @@ def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
         unknown_fence = refusal_json(refused)
         steps.fail(job, step, unknown_fence)
         return rollback_or_fail(job, unknown_fence)
-    since = steps.put_back(job, step, error)
+    since = steps.requeue_step(job, step, error)
     # What was before a person resumed the job does not count.
     begun = max(since, job.started_at or since)
     code = str(error["code"])
@@ -192,7 +192,7 @@ def _rest(error: dict[str, Any]) -> int:
     return REST_BETWEEN.get(str(error["code"]), REST_SECONDS)
 
 
-def stand_by(job: Job, error: dict[str, Any]) -> bool:
+def wait_without_plan(job: Job, error: dict[str, Any]) -> bool:
     """There is no plan while somebody is at work on the volume: wait for that to end, as long as a
     step would. False where the job was let go, True where it goes on, backwards."""
     patience = PASSES_BY[str(error["code"])]

@@ -30,7 +30,7 @@ from jobs.engine.finish import (
     wait_for_contact,
 )
 from jobs.engine.holds import OnHold, check_not_held, check_window, read_host
-from jobs.engine.operation import PASSES_BY, send, stand_by, watch
+from jobs.engine.operation import PASSES_BY, send, wait_without_plan, watch
 from jobs.engine.remaining_steps import remaining_steps
 from jobs.engine.transitions import (
     CLAIMS_LIMIT,
@@ -117,7 +117,7 @@ def _run(job: Job) -> None:
         log.warning("job %s was taken over by another worker", job.key)
     except (OperationalError, InterfaceError):
         log.exception("job %s: the database went away", job.key)
-        _hand_back(job)
+        _release_claim(job)
     except Exception:
         log.exception("job %s", job.key)
         # While an operation may run on the host, or the work is half done, the volume stays locked.
@@ -197,7 +197,7 @@ def _first_planned(job: Job) -> PlannedStep | None:
                 return None
             error_now = refusal_json(refused)
             if refused.code in PASSES_BY:
-                if not stand_by(job, error_now):
+                if not wait_without_plan(job, error_now):
                     return None
                 continue
         else:
@@ -281,7 +281,7 @@ def _record(job: Job, facts: HostFacts, placement: Placement) -> None:
     transaction.on_commit(partial(record_again, job.host), robust=True)
 
 
-def _hand_back(job: Job) -> None:
+def _release_claim(job: Job) -> None:
     """Let another worker have the job soon; where the database stays away, the lease lapses."""
     for _ in range(HAND_BACK_TRIES):
         time.sleep(HAND_BACK_SECONDS)

@@ -122,8 +122,8 @@ def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
     _unlock_vg(step)
 
 
-@durable("put_back")
-def put_back(job: Job, step: Step, error: dict[str, Any]) -> datetime:
+@durable("requeue_step")
+def requeue_step(job: Job, step: Step, error: dict[str, Any]) -> datetime:
     """Nothing was done because something else held the host's volume group: to be sent again.
     Returns since when it has been in the way."""
     renew(job)

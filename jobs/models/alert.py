@@ -86,7 +86,7 @@ class Alert(models.Model):
     other errors, 2 for warnings; the `gravest_` ones are of the moment when it was gravest. `host`
     is null where it concerns all of them."""
 
-    class HushReason(models.TextChoices):
+    class MuteReason(models.TextChoices):
         """Why nobody is told."""
 
         NOTHING = "", "-"
@@ -128,7 +128,7 @@ class Alert(models.Model):
     told_at = models.DateTimeField(null=True, blank=True)
     last_told_at = models.DateTimeField(null=True, blank=True)
     resolved_at = models.DateTimeField(null=True, blank=True)
-    hushed_by = models.CharField(max_length=11, blank=True, choices=HushReason.choices)
+    hushed_by = models.CharField(max_length=11, blank=True, choices=MuteReason.choices)
     acknowledged_at = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -140,8 +140,8 @@ class Alert(models.Model):
     tier_at = models.DateTimeField(null=True, blank=True)
     openings = models.PositiveIntegerField(default=1)
     is_flapping = models.BooleanField(default=False)
-    swing = models.DurationField(default=timedelta)
-    spell = models.DurationField(default=timedelta)
+    longest_absence = models.DurationField(default=timedelta)
+    longest_presence = models.DurationField(default=timedelta)
 
     objects = AlertQuerySet.as_manager()
 
@@ -176,7 +176,7 @@ class Alert(models.Model):
         return self.gravest_code or self.code
 
     @property
-    def told_message(self) -> str:
+    def shown_message(self) -> str:
         """What is wrong now; of what is over, what was wrong when it was gravest."""
         return (self.gravest_message if self.resolved_at is not None else "") or self.message
 

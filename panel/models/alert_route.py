@@ -154,7 +154,7 @@ class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
         """The only way from a request to the messages: they are for admins."""
         return self if may(user, Right.ADMINISTER) else self.none()
 
-    def told_to(self, user: Person) -> Self:
+    def visible_to_staff(self, user: Person) -> Self:
         """Who was told of an alert, and whether the message arrived: all staff may know that, but
         not where an address leads."""
         return self.select_related("route") if is_staff(user) else self.none()

@@ -139,7 +139,10 @@ class AlertRouteGapShape(Shape):
     """A host whose errors notify no one at once."""
 
     host = Ref("The storage host.")
-    untold = Text("anything, or errors: what tier 1 is not told. With errors, data at risk is.")
+    untold = Text(
+        "What tier 1 does not receive: anything, or errors (data at risk is still sent).",
+        of="unnotified_of",
+    )
 
 
 class AlertRouteGapsShape(PageShape):
@@ -218,7 +221,7 @@ class AlertRouteGaps(RouteResource):
     def get(self, request: Request) -> Response:
         """For administrators. Hosts in use whose errors have no recipient of tier 1."""
         self.demand(Right.ADMINISTER)
-        gaps = cursor.slice_of(request, alert_routing.untold_hosts(), "alert-route-gaps")
+        gaps = cursor.slice_of(request, alert_routing.hosts_without_recipient(), "alert-route-gaps")
         return self.shown(cursor.body(*gaps))
 
 

@@ -87,7 +87,7 @@ def _prefix(event: AlertEvent) -> str:
 
 
 def _short(story: AlertStory) -> str:
-    message = story.alert.told_message.split(". ")[0].rstrip(".")
+    message = story.alert.shown_message.split(". ")[0].rstrip(".")
     return message if 0 < len(message) <= 90 else name_of(story.alert.title_code)
 
 
@@ -96,7 +96,7 @@ def _part(story: AlertStory) -> str:
     lines = [f"{alert.place}: {name_of(alert.title_code)}"]
     if story.is_over:
         how = story.last.text or f"Resolved after {_lasted(alert)}."
-        lines.append(f"{how} The problem was: {alert.told_message}")
+        lines.append(f"{how} The problem was: {alert.shown_message}")
         return "\n".join((*lines, _page("alert", alert.key)))
     event = story.last
     if event.kind not in (AlertEventKind.OPENED, AlertEventKind.WORSENED) and event.text:

@@ -36,10 +36,10 @@ def route_events(at: datetime | None = None) -> int:
     )
     if not events:
         return 0
-    told_before = _told_before(events)
+    notified_before = _notified_before(events)
     for route in AlertRoute.objects.in_use().prefetch_related("hosts"):
-        heard = [each for each in events if hears(route, each, told_before)]
-        _write(route, heard, now)
+        relevant = [each for each in events if is_notified_of(route, each, notified_before)]
+        _write(route, relevant, now)
     AlertEvent.objects.filter(pk__in=[each.pk for each in events]).update(routed_at=now)
     transaction.on_commit(announce_alerts, robust=True)
     return len(events)
@@ -50,11 +50,13 @@ def announce_alerts() -> None:
     notify_workers.send(TASK)
 
 
-def hears(route: AlertRoute, event: AlertEvent, told_before: set[tuple[int, int]]) -> bool:
+def is_notified_of(
+    route: AlertRoute, event: AlertEvent, notified_before: set[tuple[int, int]]
+) -> bool:
     """Whether the route is told of the event. Who was told of an alert is told that it is over;
     that it flaps, all tiers are told which it has reached."""
     if event.kind == AlertEventKind.RESOLVED:
-        return (route.pk, event.alert_id) in told_before
+        return (route.pk, event.alert_id) in notified_before
     is_turn = event.tier == route.tier
     if event.kind == AlertEventKind.FLAPPING:
         is_turn = route.tier <= event.tier
@@ -62,15 +64,15 @@ def hears(route: AlertRoute, event: AlertEvent, told_before: set[tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class UntoldHost:
+class HostWithoutRecipient:
     """A host of which the first tier is not told all that is an error: `untold` is "anything", or
     "errors" where they are told of data at risk."""
 
     host: Host
-    untold: Literal["anything", "errors"]
+    unnotified_of: Literal["anything", "errors"]
 
 
-def untold_hosts() -> tuple[UntoldHost, ...]:
+def hosts_without_recipient() -> tuple[HostWithoutRecipient, ...]:
     """Hosts in use whose errors nobody is told at once. Four queries at most, mostly one."""
     first = AlertRoute.objects.in_use().filter(tier=1, most_rank__gte=0)
     if first.filter(most_rank__gte=1, sites=[], tags=[], hosts=None).exists():
@@ -80,13 +82,13 @@ def untold_hosts() -> tuple[UntoldHost, ...]:
     for host in Host.objects.active().only("key", "name", "site", "tags").order_by("name_order"):
         ranks = [route.most_rank for route in routes if is_about(route, host)]
         if max(ranks, default=-1) < 1:
-            gaps.append(UntoldHost(host, "errors" if ranks else "anything"))
+            gaps.append(HostWithoutRecipient(host, "errors" if ranks else "anything"))
     return tuple(gaps)
 
 
-def untold_beside_others() -> tuple[UntoldHost, ...]:
+def hosts_without_other_recipient() -> tuple[HostWithoutRecipient, ...]:
     """The same where somebody is told of something: that nobody is told at all, is said once."""
-    return untold_hosts() if AlertRoute.objects.in_use().exists() else ()
+    return hosts_without_recipient() if AlertRoute.objects.in_use().exists() else ()
 
 
 def is_about(route: AlertRoute, host: Host | None) -> bool:
@@ -100,7 +102,7 @@ def is_about(route: AlertRoute, host: Host | None) -> bool:
     return host.pk in hosts or host.site in route.sites or bool({*host.tags} & {*route.tags})
 
 
-def _told_before(events: Sequence[AlertEvent]) -> set[tuple[int, int]]:
+def _notified_before(events: Sequence[AlertEvent]) -> set[tuple[int, int]]:
     """Route and alert, where the route was told of it before; also by one of these events."""
     over = [each.alert_id for each in events if each.kind == AlertEventKind.RESOLVED]
     sent = AlertDelivery.events.through.objects.filter(
@@ -110,7 +112,9 @@ def _told_before(events: Sequence[AlertEvent]) -> set[tuple[int, int]]:
     before = {(int(route), int(alert)) for route, alert in pairs}
     begun = [each for each in events if each.kind != AlertEventKind.RESOLVED]
     for route in AlertRoute.objects.in_use().prefetch_related("hosts"):
-        before |= {(route.pk, each.alert_id) for each in begun if hears(route, each, set())}
+        before |= {
+            (route.pk, each.alert_id) for each in begun if is_notified_of(route, each, set())
+        }
     return before
 
 

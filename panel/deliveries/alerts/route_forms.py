@@ -19,23 +19,23 @@ from storage.models import Host
 from storage.models.host import SITE_LIMIT, TAG_LIMIT
 from storage.name_validators import demand_name, demand_plain
 
-RANKS: Final = (
+SEVERITY_CHOICES: Final = (
     ("0", "Only data at risk"),
     ("1", "Errors and data at risk"),
     ("2", "All, including warnings"),
     (str(NOTHING_AT_ONCE), "Daily digest only"),
 )
-TIERS: Final = (
+TIER_CHOICES: Final = (
     ("1", "First: at once"),
     ("2", "Tier 2: if not acknowledged"),
     ("3", "Tier 3: if still not acknowledged"),
 )
-HOURS: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in range(24)))
+HOUR_CHOICES: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in range(24)))
 CLOCK: Final = ["%H:%M", "%H:%M:%S"]
 WORD: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,\n]+))')
 SHOWN_WORDS: Final = 30
 SEPARATED: Final = "Separated by commas."
-PAUSES: Final = (
+PAUSE_CHOICES: Final = (
     ("", "As it is"),
     ("4", "For 4 hours"),
     ("24", "For a day"),
@@ -125,7 +125,7 @@ class QuietForm(forms.Form):
 class OwnRouteForm(QuietForm):
     """What people change about the messages to themselves."""
 
-    pause = forms.ChoiceField(choices=PAUSES, required=False, help_text=PAUSED)
+    pause = forms.ChoiceField(choices=PAUSE_CHOICES, required=False, help_text=PAUSED)
 
     def save(self, route: AlertRoute, by: User) -> None:
         """A pause that goes on stays where none is chosen."""
@@ -161,8 +161,10 @@ class RouteForm(QuietForm):
         "the access token.",
     )
     is_on = forms.BooleanField(required=False, initial=True, label="Enabled")
-    tier = forms.TypedChoiceField(choices=TIERS, coerce=int, label="Tier", initial="1")
-    most_rank = forms.TypedChoiceField(choices=RANKS, coerce=int, label="Severity", initial="2")
+    tier = forms.TypedChoiceField(choices=TIER_CHOICES, coerce=int, label="Tier", initial="1")
+    most_rank = forms.TypedChoiceField(
+        choices=SEVERITY_CHOICES, coerce=int, label="Severity", initial="2"
+    )
     hosts = WordsField(
         longest=64,
         required=False,
@@ -172,7 +174,7 @@ class RouteForm(QuietForm):
     sites = WordsField(longest=SITE_LIMIT, required=False, help_text=SEPARATED)
     tags = WordsField(longest=TAG_LIMIT, required=False, help_text=SEPARATED)
     digest_hour = forms.TypedChoiceField(
-        choices=HOURS,
+        choices=HOUR_CHOICES,
         coerce=int,
         empty_value=None,
         required=False,

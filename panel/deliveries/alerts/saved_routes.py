@@ -43,7 +43,7 @@ LONGEST_PAUSE: Final = timedelta(weeks=2)
 NO_HEADER: Final = "A secret has no blanks and no letters beyond ASCII."
 NO_ACCESS: Final = "Enter the access token for this server."
 NO_SIGNATURE: Final = "A secret is whsec_ and base64 of 24 to 64 bytes."
-NOBODY: Final = "No alerts are to be sent"
+NO_RECIPIENTS: Final = "No alerts are to be sent"
 
 
 def recipients() -> QuerySet[User]:
@@ -181,17 +181,17 @@ def note_route(route: AlertRoute, verb: str, by: User) -> None:
     security_entries.note(SecurityKind.ALERT_ROUTE, route.user or "", detail, by=by)
 
 
-def note_nobody(by: User) -> None:
+def note_no_recipients(by: User) -> None:
     """Somebody decided that nobody is told, which is so until a route is entered or deleted."""
-    security_entries.note(SecurityKind.ALERT_ROUTE, "", NOBODY, by=by)
+    security_entries.note(SecurityKind.ALERT_ROUTE, "", NO_RECIPIENTS, by=by)
 
 
-def is_asked_for() -> bool:
+def lacks_recipients() -> bool:
     """Whether nobody is told of alerts, and no admin said that this shall be so."""
     if AlertRoute.objects.in_use().exists():
         return False
     last = SecurityEntry.objects.filter(kind=SecurityKind.ALERT_ROUTE).order_by("-id").first()
-    return last is None or last.detail != NOBODY
+    return last is None or last.detail != NO_RECIPIENTS
 
 
 def delete_route(route: AlertRoute, by: User) -> None:

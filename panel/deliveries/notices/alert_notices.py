@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from jobs.models import Alert
-from panel.deliveries.notices.notice_delivery import tell_of_alert
+from panel.deliveries.notices.notice_delivery import notify_of_alert
 from panel.deliveries.notices.notice_texts import TROUBLES
 from panel.models import Notice, NoticeKind
 
@@ -18,7 +18,7 @@ LASTED: Final = timedelta(minutes=5)
 LATELY: Final = timedelta(days=2)
 
 
-def tell_customers() -> None:
+def notify_customers() -> None:
     """Write the notices that are due: that a volume has a problem, and that it is over for those
     who were told. Written twice, they are there once."""
     of_customers = Alert.objects.filter(code__in=TROUBLES, volume__customer__isnull=False)
@@ -34,11 +34,11 @@ def tell_customers() -> None:
         is_flapping=False,
     )
     for alert in lasting:
-        tell_of_alert(alert, NoticeKind.WRONG)
+        notify_of_alert(alert, NoticeKind.WRONG)
     over = of_customers.filter(
         is_written,
         ~Exists(written.filter(kind=NoticeKind.MENDED)),
         resolved_at__gt=Now() - LATELY,
     )
     for alert in over:
-        tell_of_alert(alert, NoticeKind.MENDED)
+        notify_of_alert(alert, NoticeKind.MENDED)

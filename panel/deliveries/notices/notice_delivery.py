@@ -155,13 +155,13 @@ def listen() -> None:
     events.proof_ready.connect(_proof)
 
 
-def tell(order: Order, kind: NoticeKind) -> None:
+def notify(order: Order, kind: NoticeKind) -> None:
     """Write the notices to the members of the order's customer who want this kind; those that are
     written already stay as they are."""
     _write(order.customer_id, kind, order=order)
 
 
-def tell_of_alert(alert: Alert, kind: NoticeKind) -> None:
+def notify_of_alert(alert: Alert, kind: NoticeKind) -> None:
     """The same to those of the customer of the alert's volume: that it is over, only to those who
     were told of it. The volume may have gone from one customer to another meanwhile."""
     if alert.volume is None or alert.volume.customer_id is None:
@@ -188,12 +188,12 @@ def _announce() -> None:
 
 
 def _done(*, order: Order, **given: object) -> None:
-    tell(order, NoticeKind.DONE)
+    notify(order, NoticeKind.DONE)
 
 
 def _failed(*, order: Order, **given: object) -> None:
-    tell(order, NoticeKind.FAILED)
+    notify(order, NoticeKind.FAILED)
 
 
 def _proof(*, order: Order, **given: object) -> None:
-    tell(order, NoticeKind.PROOF)
+    notify(order, NoticeKind.PROOF)

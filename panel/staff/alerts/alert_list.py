@@ -116,7 +116,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
             for alert in shown.page
         ],
         "is_stale": is_stale(),
-        "is_nobody_told": not AlertRoute.objects.in_use().exists(),
+        "has_no_recipients": not AlertRoute.objects.in_use().exists(),
         "has_any": Alert.objects.visible_to(request.user).exists(),
     }
     code = 200 if form.is_valid() else BAD_REQUEST

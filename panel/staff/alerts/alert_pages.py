@@ -57,7 +57,7 @@ def _shown(
     request: HttpRequest, alert: Alert, form: AcknowledgeForm, status: int = 200
 ) -> HttpResponse:
     effects = alert.effects.filter(opened_at__isnull=False).select_related("volume", "host", "job")
-    deliveries = AlertDelivery.objects.told_to(request.user)
+    deliveries = AlertDelivery.objects.visible_to_staff(request.user)
     told = alert.events.prefetch_related(Prefetch("deliveries", deliveries))
     events = list(told.select_related("actor")[:SHOWN_EVENTS])
     named = named_volumes([alert.volume.key] if alert.volume is not None else [])
@@ -74,10 +74,10 @@ def _shown(
         "effects": [(each, own_text(of_alert(each)[0])) for each in effects[:SHOWN_EFFECTS]],
         "more_effects": max(0, effects.count() - SHOWN_EFFECTS),
         "events": [
-            (each, event_words(each), event_text(each), who_did(each), _told(each))
+            (each, event_words(each), event_text(each), who_did(each), _notified(each))
             for each in events
         ],
-        "told": _told_last(events),
+        "told": _last_messages(events),
         "earlier": earlier.exclude(pk=alert.pk)[:5],
         "form": form,
         "hours": HOURS,
@@ -95,7 +95,7 @@ def _why_slow_then(alert: Alert) -> Remedy | None:
     return Remedy(path, "Why was it slow?") if path else None
 
 
-def _told(event: AlertEvent) -> str:
+def _notified(event: AlertEvent) -> str:
     """Whether somebody was told of the event: "" where nobody should be, and where its messages
     are so old that they are forgotten. That it is over, only those hear who were told before."""
     if event.deliveries.all():
@@ -107,7 +107,7 @@ def _told(event: AlertEvent) -> str:
     return "nobody" if event.at > database_now() - KEPT else ""
 
 
-def _told_last(events: Sequence[AlertEvent]) -> tuple[AlertDelivery, ...]:
+def _last_messages(events: Sequence[AlertEvent]) -> tuple[AlertDelivery, ...]:
     """The latest message to each of those who were told; the latest events come first."""
     latest: dict[str, AlertDelivery] = {}
     for event in events:

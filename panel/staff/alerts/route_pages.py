@@ -42,7 +42,7 @@ def routes(request: HttpRequest) -> HttpResponse:
         sent = sent.filter(delivered_at=None)
     page = Paginator(sent, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
-        "untold": alert_routing.untold_hosts() if shown else (),
+        "without_recipient": alert_routing.hosts_without_recipient() if shown else (),
         "messages_about": [(each, alerts_of(each)) for each in page],
         "routes": [(each, place_of(each), scope_of(each)) for each in shown],
         "page": page,
@@ -199,10 +199,10 @@ def delete_route(request: HttpRequest, key: str) -> HttpResponse:
 
 @staff_view(Right.ADMINISTER)
 @require_POST
-def nobody(request: HttpRequest) -> HttpResponse:
+def no_recipients(request: HttpRequest) -> HttpResponse:
     """Say that nobody is to be told: the overview does not ask any more."""
-    if saved_routes.is_asked_for():
-        saved_routes.note_nobody(cast("User", request.user))
+    if saved_routes.lacks_recipients():
+        saved_routes.note_no_recipients(cast("User", request.user))
     messages.success(request, "No alerts are sent. Change this under Alerts, Recipients.")
     return redirect("home")
 

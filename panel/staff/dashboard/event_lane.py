@@ -143,7 +143,7 @@ def _alerts(start: datetime, end: datetime, of: Q, *, names_volumes: bool) -> It
     alerts = Alert.objects.filter(of, lasted, cause=None, opened_at__lte=end)
     newest = alerts.select_related("host").defer("host__facts").order_by("-opened_at")
     for alert in newest[:MOST_EVENTS]:
-        words = alert.told_message.removesuffix(".") if names_volumes else ""
+        words = alert.shown_message.removesuffix(".") if names_volumes else ""
         yield LaneEvent(
             LaneKind.ALERT,
             alert.opened_at or alert.first_seen_at,

@@ -194,7 +194,7 @@ def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
     bare, risky = make.host(name="stor-fra-02"), make.host(name="stor-fra-03", tags=["nvme"])
     make.host(name="stor-old-01", state="pending")
     routes = browser.get(reverse("alert-routes")).content.decode()
-    told = routes.split('id="untold"')[1].split("</section>")[0]
+    told = routes.split('id="no-recipient"')[1].split("</section>")[0]
     assert "stor-fra-02" in told and "stor-fra-03" in told
     assert "stor-hel-01" not in told and "stor-old-01" not in told
     assert "only of data at risk" in told
@@ -207,7 +207,7 @@ def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
         ("stor-fra-03", "errors"),
     ]
     mail_route("fay@example.org", most_rank=1)
-    assert 'id="untold"' not in browser.get(reverse("alert-routes")).content.decode()
+    assert 'id="no-recipient"' not in browser.get(reverse("alert-routes")).content.decode()
     assert "No recipient" not in browser.get(reverse("home")).content.decode()
     assert browser.get(reverse("api-alert-route-gaps")).json()["items"] == []
 
