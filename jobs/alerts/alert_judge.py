@@ -1,7 +1,7 @@
-"""A round of alerts: reads what is wrong once, and writes what becomes of each alert.
+"""A round of alerts: reads the problems once, and writes the new state of each alert.
 
-One round at a time, in one transaction: killed at any moment, a round has happened or not, and the
-next one begins from what is stored.
+Rounds run one at a time, each in one transaction: a round that is killed leaves no trace, and the
+next one begins from the stored state.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ WRITTEN: Final = (*KEPT_AS_THEY_ARE, *OF_PROBLEM, "cause")
 
 
 def judge(at: datetime | None = None) -> int:
-    """One round; how many events it wrote. Nothing while another process is at it. `at` is the
-    database's time for a test."""
+    """Run one round; returns the number of events written, 0 while another process runs one. `at`
+    replaces the database's time in tests."""
     written = _round(at)
     return len(written)
 
@@ -89,8 +89,8 @@ def _round(at: datetime | None) -> list[AlertEvent]:
 
 
 def _carry_over(rows: dict[str, Alert], seen: dict[str, SeenProblem]) -> None:
-    """An upgrade of the panel or of an agent may tell a thing by more than its name before: its
-    alert goes on under the new fingerprint. One failed job never stands for another."""
+    """An upgrade of the panel or of an agent may identify a thing more precisely than before: its
+    alert continues under the new fingerprint. One failed job never replaces another."""
     fresh: dict[tuple[int, str, str], list[SeenProblem]] = {}
     for fingerprint, each in seen.items():
         if fingerprint not in rows and each.code and not each.job_key:
@@ -120,7 +120,7 @@ def _send() -> None:
 
 
 def alert_state_of(row: Alert) -> AlertState:
-    """An alert as the rules see it; the row came with its volume, job and cause."""
+    """An alert as the rules see it; the row was read with its volume, job and cause."""
     seen = SeenProblem(
         fingerprint=row.fingerprint,
         host_id=row.host_id or OF_ALL_HOSTS,
@@ -174,7 +174,7 @@ def _context(now: datetime, fingerprints: Collection[str]) -> RoundContext:
 def _write(
     rows: dict[str, Alert], before: dict[str, AlertState], after: dict[str, AlertState]
 ) -> None:
-    """`rows` gets those that are new."""
+    """Adds the new alerts to `rows`."""
     fresh = [state for fingerprint, state in after.items() if fingerprint not in rows]
     volumes = Volume.objects.in_bulk({each.seen.volume_key for each in fresh}, field_name="key")
     jobs = Job.objects.in_bulk({each.seen.job_key for each in fresh}, field_name="key")

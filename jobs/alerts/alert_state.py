@@ -1,4 +1,4 @@
-"""An alert as the rounds keep it, what they know besides, and what they say happened. Data only."""
+"""State of an alert, context of a round, and the events that it produced. Data only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobs.models.alert import AlertEventKind as Kind
 
 LEAST_STABLE: Final = timedelta(minutes=30)
 STABLE_FACTOR: Final = 1.5
-"""It is stable once it lasts so many times longer than each swing before it."""
+"""A state is stable once it lasts this many times longer than the longest one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class AlertState:
     longest_presence: timedelta = timedelta(0)
 
     def seeing(self, problem: SeenProblem) -> Self:
-        """With the problem as it is now. What is no longer as grave as it was, as an array that is
-        rebuilt, has been wrong since it began."""
+        """With the current problem. A problem that became less grave, such as an array being
+        rebuilt, keeps the time at which it began."""
         if problem.code != self.gravest_code and problem.since and self.seen.since:
             problem = replace(problem, since=min(problem.since, self.seen.since))
         if problem.rank >= self.gravest_rank:
@@ -70,19 +70,19 @@ class AlertState:
 
     @property
     def stable_absence(self) -> timedelta:
-        """How long it must be gone to be over while it flaps."""
+        """How long a flapping problem must be absent to be resolved."""
         return max(LEAST_STABLE, self.longest_absence * STABLE_FACTOR)
 
     @property
     def stable_presence(self) -> timedelta:
-        """And be there to count as there for good."""
+        """How long a flapping problem must be present to count as permanent."""
         return max(LEAST_STABLE, self.longest_presence * STABLE_FACTOR)
 
 
 @dataclass(frozen=True, slots=True)
 class AlertEpisode:
-    """An alert that is over: from when to when the problem was there, how often it opened, and the
-    tier that it reached."""
+    """A resolved alert: when the problem began and ended, how often it opened, and the tier that it
+    reached."""
 
     began: datetime
     ended: datetime
@@ -104,7 +104,7 @@ class AlertNews:
 
 @dataclass(frozen=True, slots=True)
 class MuteRule:
-    """Problems that nobody is told of now: those that agree with all that is given."""
+    """Mutes the problems that match all given terms."""
 
     host_id: int | None = None
     volume_key: str = ""
@@ -135,8 +135,7 @@ class RoundContext:
 
 @dataclass(frozen=True, slots=True)
 class RoundOutcome:
-    """The alerts after a round, without those that were pending and came to nothing, and what
-    happened."""
+    """The alerts after a round, without pending ones whose problem disappeared, and the events."""
 
     alerts: dict[str, AlertState]
     news: tuple[AlertNews, ...]

@@ -1,12 +1,12 @@
-"""What becomes of alerts in one round: pure, from what they were, what is seen now, and a clock.
+"""The next state of each alert: pure, from the last state, the problems seen now, and a clock.
 
-A problem that is seen waits for its hold, then its alert opens. It is told unless something hushes
-it: a silence, maintenance of its host, or the alert that it follows from. It is over once the
-problem has been gone for a while, and that is told only if the opening was. Three openings within a
-day are flapping, and so are two where the first was escalated: one message, then none until the
-problem has been there, or gone, for so long that it cannot be the same swinging. What comes a
-second time within a day must be gone for longer to be over, and what flaps is over only while its
-day has a message left for the next time that it comes.
+An alert opens once its problem has lasted for its hold time. It notifies unless something mutes it:
+a silence, maintenance of its host, or the alert that it follows from. It is resolved once the
+problem has been absent for a while; that notifies only where the opening did. Three openings within
+a day are flapping, and so are two where the first was escalated: one message, then none until the
+problem has been present, or absent, for longer than such a cycle takes. A problem that returns
+within a day must be absent for longer to be resolved, and a flapping one is resolved only while its
+day has a message left for the next opening.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from storage.problems.all_kinds import PRECEDENCE, kind_of
 
 DAY: Final = timedelta(days=1)
 FLAPPING_OPENINGS: Final = 3
-"""So many openings within a day are flapping."""
+"""Openings within a day."""
 MESSAGES_A_DAY: Final = 6
-"""Of one problem that flaps, to each who is told of it."""
+"""Of one flapping problem, to each recipient."""
 AFTER_ITS_CAUSE: Final = timedelta(minutes=5)
-"""What followed from an alert that is over may last a little longer."""
+"""A consequence may outlast its resolved cause by a little."""
 WORSE_AGAIN: Final = timedelta(minutes=30)
 LAST_TIER: Final = 3
 MANY_HOSTS: Final = 3
@@ -56,8 +56,8 @@ MANY_HOSTS: Final = 3
 def next_round(
     before: Mapping[str, AlertState], seen: Mapping[str, SeenProblem], context: RoundContext
 ) -> RoundOutcome:
-    """The alerts that are not over, by fingerprint, once what is seen now is taken into account.
-    Repeated with the same clock it changes nothing more."""
+    """The alerts after this round, by fingerprint. Repeated with the same clock it changes nothing
+    more."""
     alerts = _looked_at(before, seen, context)
     unheard = {
         each.seen.host_id
@@ -68,7 +68,7 @@ def next_round(
     mute_reasons = {each: _mute_reason(state.seen, context) for each, state in alerts.items()}
     causes = _causes(alerts, ordered, mute_reasons, context)
     for fingerprint, leading in causes.items():
-        # One alert stands for all of it, so it is as grave as the gravest of them.
+        # One alert represents all of them, so it is as grave as the gravest.
         alerts[leading] = _at_least_as_grave(alerts[leading], alerts[fingerprint].seen)
     news: list[AlertNews] = []
     for fingerprint in ordered:
@@ -87,7 +87,7 @@ def next_round(
 def _looked_at(
     before: Mapping[str, AlertState], seen: Mapping[str, SeenProblem], context: RoundContext
 ) -> dict[str, AlertState]:
-    """Who is there and who is gone; pending ones that are gone are forgotten."""
+    """Which problems are present and which absent; pending alerts without their problem vanish."""
     now = context.now
     alerts: dict[str, AlertState] = {}
     unheard = {each.host_id for each in seen.values() if each.family in NO_NEWS}
@@ -111,7 +111,7 @@ def _present(state: AlertState, problem: SeenProblem, now: datetime) -> AlertSta
         return state.seeing(problem)
     gone = now - state.absent_since
     if not state.is_flapping and gone < resolve_after(problem):
-        # It was away for less than its time: as if it had not been.
+        # Absent too briefly to be resolved: as if it had been present throughout.
         return replace(state.seeing(problem), absent_since=None)
     return replace(
         replace(state, seen=problem).seeing(problem),
@@ -133,7 +133,7 @@ def _absent(state: AlertState, now: datetime) -> AlertState:
 
 
 def _order(state: AlertState) -> tuple[int, datetime, str]:
-    """A cause before its effects, what was seen first before the rest."""
+    """Causes before effects, then by first sight."""
     place = PRECEDENCE.get(state.seen.family, 0)
     return place, state.first_seen_at, state.seen.fingerprint
 
@@ -144,7 +144,7 @@ def _causes(
     mute_reasons: Mapping[str, str],
     context: RoundContext,
 ) -> dict[str, str]:
-    """The alert that each one follows from, which follows from none itself."""
+    """The alert that each one follows from; a cause follows from none itself."""
     causes: dict[str, str] = {}
     leaders: dict[int, list[AlertState]] = {}
     explained: set[str] = set()
@@ -171,16 +171,16 @@ def _causes(
 def _cause_of(
     state: AlertState, leaders: Iterable[AlertState], mute_reasons: Mapping[str, str]
 ) -> AlertState | None:
-    """The alert of the same host that this one follows from. What people were told already stays
-    an alert of its own."""
+    """The alert of the same host that this one follows from. An alert that has notified stays
+    independent."""
     if state.told_at is not None or not state.is_present:
         return None
     is_muted = bool(mute_reasons[state.seen.fingerprint])
     for each in leaders:
         near = _near(state, each)
-        # Most of what comes long after a problem has a reason of its own.
+        # Most problems that begin long after another one have a cause of their own.
         is_old_news = near or comes_late(state.seen, each.seen)
-        # Also a cause that flaps, between two times.
+        # A flapping cause counts between two openings, too.
         is_there = each.is_present or each.is_flapping
         if is_there and is_old_news and follows(state.seen, each.seen):
             return each
@@ -202,8 +202,8 @@ def _near(one: AlertState, other: AlertState) -> bool:
 
 
 def _away(alerts: Mapping[str, AlertState], mute_reasons: Mapping[str, str]) -> list[str]:
-    """The hosts that do not answer, those that fell silent first before the others. One that
-    nobody is told of cannot stand for them."""
+    """The alerts of hosts that do not answer, the first silent one first. A muted one cannot
+    represent the others."""
     away = [
         each
         for fingerprint, each in alerts.items()
@@ -219,8 +219,8 @@ def _first_of_many_hosts(
     causes: Mapping[str, str],
     context: RoundContext,
 ) -> AlertState | None:
-    """When most hosts stop answering at once, the panel or its network has the trouble: one alert
-    stands for all."""
+    """When most hosts stop answering at once, the fault is in the panel or its network: one alert
+    represents all."""
     is_away = state.seen.family == "contact" and state.is_present
     if not is_away or state.told_at is not None:
         return None
@@ -232,7 +232,7 @@ def _first_of_many_hosts(
 
 
 def _grown(alerts: Mapping[str, AlertState], now: datetime) -> RoundOutcome:
-    """Data at risk that somebody acknowledged, and that more things have now, is told again."""
+    """Acknowledged data at risk notifies again once it affects more things."""
     counts: dict[str, int] = {}
     for each in alerts.values():
         if each.cause and each.opened_at is not None and each.resolved_at is None:
@@ -247,7 +247,7 @@ def _grown(alerts: Mapping[str, AlertState], now: datetime) -> RoundOutcome:
             changed[fingerprint] = replace(state, acknowledged_count=total)
         elif total > state.acknowledged_count and state.worst_rank == AT_RISK_RANK:
             changed[fingerprint] = _reopened(state, now)
-            text = f"It concerns {total} now, {state.acknowledged_count} when acknowledged."
+            text = f"It affects {total} now; it was {state.acknowledged_count} when acknowledged."
             is_notified = not state.hushed_by
             news.append(AlertNews(fingerprint, Kind.WORSENED, is_notified, text))
     return RoundOutcome(changed, tuple(news))
@@ -271,7 +271,7 @@ def _one(
         return (state, []) if frozen else _while_absent(state, context)
     led = cause.seen.fingerprint if cause is not None else ""
     if state.cause and not led:
-        # What it followed from is over: it gets some time to be over, too.
+        # Its cause is resolved: it gets some time to end, too.
         state = replace(state, cause="", present_since=now, hushed_by=hushed_by)
     elif led != state.cause:
         state = replace(state, cause=led)
@@ -285,7 +285,7 @@ def _one(
         if cause is not None:
             news.append(_quiet(Kind.OPENED, "It follows from another alert."))
     if cause is not None:
-        # The customers of a volume are told of what follows, too.
+        # Customers of a volume are notified of consequences, too.
         return replace(state, hushed_by=hushed_by or cause.hushed_by), news
     return _while_present(state, news, hushed_by, context, is_worse=is_worse)
 
@@ -299,16 +299,16 @@ def _while_absent(state: AlertState, context: RoundContext) -> tuple[AlertState,
 
 
 def _is_over(state: AlertState, context: RoundContext) -> bool:
-    """Whether the problem has been gone for long enough. The end of one that flaps waits until its
-    day has room for two messages: what comes back after its end must be told."""
+    """Whether the problem has been absent for long enough. A flapping one is not resolved before
+    its day has room for two messages: an opening after that must notify."""
     if state.absent_since is None:
         return False
     gone = context.now - state.absent_since
     if not state.is_flapping:
         was_today = any(_today(state, context))
         return gone >= max(resolve_after(state.seen), LEAST_STABLE if was_today else timedelta(0))
-    told = context.message_times.get(state.seen.fingerprint, ())
-    today = sum(each > context.now - DAY for each in told)
+    times = context.message_times.get(state.seen.fingerprint, ())
+    today = sum(each > context.now - DAY for each in times)
     return gone >= state.stable_absence and today + 2 <= MESSAGES_A_DAY
 
 
@@ -320,14 +320,14 @@ def _while_present(
     *,
     is_worse: bool,
 ) -> tuple[AlertState, list[AlertNews]]:
-    """An open alert that is there and follows from nothing."""
+    """An open alert whose problem is present and follows from nothing."""
     now = context.now
     if hushed_by:
         if not state.hushed_by:
             is_new = state.opened_at == now and state.told_at is None
-            words = "during maintenance of its host" if hushed_by == "maintenance" else "silenced"
+            words = "host in maintenance" if hushed_by == "maintenance" else "silenced"
             kind = Kind.OPENED if is_new else Kind.SILENCED
-            news.append(_quiet(kind, f"Nobody is told: {words}."))
+            news.append(_quiet(kind, f"No message: {words}."))
         return replace(state, hushed_by=hushed_by), news
     was_muted = bool(state.hushed_by)
     state = replace(state, hushed_by="")
@@ -341,13 +341,15 @@ def _while_present(
     if state.acknowledged_at is not None:
         until = state.acknowledged_until
         if until is not None and until <= now:
-            news.append(AlertNews("", Kind.UNACKNOWLEDGED, True, "The time it named is over."))
+            news.append(
+                AlertNews("", Kind.UNACKNOWLEDGED, True, "The acknowledgement has expired.")
+            )
             return _reopened(state, now), news
         return state, news
     if state.is_flapping:
         if now - state.present_since < state.stable_presence:
             return state, news
-        text = "It does not flap any more: it is there without interruption."
+        text = "It has stopped flapping and is now permanent."
         news.append(AlertNews("", Kind.REMAINS, True, text))
         return _reopened(replace(state, is_flapping=False, openings=1), now), news
     if state.openings > 1 and _openings(state, context) >= FLAPPING_OPENINGS:
@@ -355,7 +357,7 @@ def _while_present(
     due = (state.tier_at or state.told_at) + context.escalate_after
     if state.seen.rank < WARNING_RANK and state.tier < LAST_TIER and due <= now:
         state = replace(state, tier=state.tier + 1, tier_at=now, last_told_at=now)
-        text = f"Nobody has acknowledged it: it is the turn of tier {state.tier}."
+        text = f"Not acknowledged: escalated to tier {state.tier}."
         news.append(AlertNews("", Kind.ESCALATED, True, text))
     return state, news
 
@@ -379,7 +381,7 @@ def _first_message(
         return _begins_to_flap(state, news, context)
     if is_new:
         return state, [*news, AlertNews("", Kind.OPENED, True, state.seen.message)]
-    text = "Its silence is over." if was_muted else "What it followed from is over."
+    text = "The silence has ended." if was_muted else "Its cause is resolved."
     return state, [*news, AlertNews("", Kind.REMAINS, True, text)]
 
 
@@ -390,14 +392,14 @@ def _today(state: AlertState, context: RoundContext) -> list[AlertEpisode]:
 
 
 def _openings(state: AlertState, context: RoundContext) -> int:
-    """How often it came within a day."""
+    """How often it opened within a day."""
     return state.openings + sum(each.openings for each in _today(state, context))
 
 
 def _begins_to_flap(
     state: AlertState, news: list[AlertNews], context: RoundContext
 ) -> tuple[AlertState, list[AlertNews]]:
-    """All who heard of it before are told now, so that it need not go through the tiers again."""
+    """Notify all tiers that it had reached, so that it need not escalate again."""
     past = _today(state, context)
     reached = max((state.tier, *(each.tier for each in past)))
     state = replace(_flapping(state, past), tier=reached, last_told_at=context.now)
@@ -407,7 +409,7 @@ def _begins_to_flap(
 
 
 def _flapping(state: AlertState, past: Sequence[AlertEpisode]) -> AlertState:
-    """With the longest times that it was gone, and there, today."""
+    """With the longest absence and presence of the last day."""
     episodes = sorted(past, key=lambda each: each.began)
     begins = [*(each.began for each in episodes), state.first_seen_at]
     gaps = [begin - each.ended for each, begin in zip(episodes, begins[1:], strict=True)]
@@ -427,7 +429,7 @@ def _flapping(state: AlertState, past: Sequence[AlertEpisode]) -> AlertState:
 
 
 def _reopened(state: AlertState, now: datetime) -> AlertState:
-    """Told once more, from the first tier on; whoever acknowledged it did not know this."""
+    """Notify again, from the first tier on: the acknowledgement did not cover this."""
     return replace(
         state,
         acknowledged_at=None,

@@ -1,4 +1,4 @@
-"""Customers are told of alerts of their volumes: what concerns them, once it has lasted."""
+"""Notices to customers about lasting alerts of their volumes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from panel.deliveries.notices.notice_texts import TROUBLES
 from panel.models import Notice, NoticeKind
 
 LASTED: Final = timedelta(minutes=5)
-"""What is mended sooner, a customer need not know."""
+"""Customers are not notified of shorter problems."""
 LATELY: Final = timedelta(days=2)
 
 
 def notify_customers() -> None:
-    """Write the notices that are due: that a volume has a problem, and that it is over for those
-    who were told. Written twice, they are there once."""
+    """Write the notices that are due: that a volume has a problem and, to those notified, that it
+    is resolved. Safe to repeat."""
     of_customers = Alert.objects.filter(code__in=TROUBLES, volume__customer__isnull=False)
     of_customers = of_customers.select_related("volume")
     written = Notice.objects.filter(alert=OuterRef("pk"))

@@ -152,7 +152,7 @@ def test_what_outlasts_a_silenced_cause_is_told_after_a_while_as_after_any_cause
     assert world.passes(minutes=4) == []
     assert world.alerts[LOST.fingerprint].hushed_by == ""
     assert world.passes(minutes=6) == ["remains"]
-    assert world.news[-1].text == "What it followed from is over."
+    assert world.news[-1].text == "Its cause is resolved."
 
 
 def test_what_began_and_ended_in_maintenance_is_told_to_nobody() -> None:

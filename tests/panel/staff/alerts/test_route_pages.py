@@ -119,7 +119,7 @@ def test_address_and_secret_stay_where_their_fields_are_empty(browser: Client) -
     [
         ({"url": "http://hooks.example.org/"}, "TIERCEL_ALERT_PRIVATE_HOSTS"),
         ({"url": ""}, "Enter the address."),
-        ({"kind": "email"}, "Choose who gets the mails."),
+        ({"kind": "email"}, "Choose a recipient."),
         ({"zone": "Mars/Base"}, "There is no such time zone."),
         ({"hosts": "gone"}, "There is no host “gone”."),
         ({"quiet_start": "22:00"}, "Enter both times"),
@@ -343,7 +343,7 @@ def test_an_alert_remembers_who_was_told_when_the_recipient_is_gone(browser: Cli
     assert (sent.route, sent.to, sent.given_up_at) == (None, "E-mail to m2@example.org", None)
     assert waiting.given_up_at is not None
     page = browser.get(reverse("alert", args=[of.key])).content.decode()
-    assert "E-mail to m2@example.org" in page and "No recipient for this" not in page
+    assert "E-mail to m2@example.org" in page and "has no recipient for this alert" not in page
     again = browser.post(reverse("alert-message-again", args=[sent.key]))
     assert again.status_code == 404
     event(of, "resolved")
