@@ -69,7 +69,7 @@ install_account() {
     fi
     [ "$(id -u "$account")" -ne 0 ] || die "the account $account is root's; choose another"
     [ "$(getent passwd "$account" | cut -d: -f6)" = "$home" ] ||
-        die "the account $account is somebody else's; choose another (manage.py enrol --account)"
+        die "the account $account belongs to another user; choose another (manage.py enrol --account)"
     group=$(id -gn "$account")
     # Root owns all of it: the account cannot give itself more keys.
     mkdir -p "$home/.ssh"

@@ -86,7 +86,7 @@ class SingleFlight:
                 before.over.wait(PATIENCE_SECONDS)
                 time.sleep(max(0.0, before.began + GATHER_SECONDS - time.monotonic()))
                 with self._guard:
-                    # From here on nobody joins.
+                    # From here on no other caller joins.
                     del self._next[host_id]
                     self._now[host_id] = mine
                 mine.began = time.monotonic()
@@ -164,8 +164,8 @@ def _recorded(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
 
 
 def record_again(host: Host) -> None:
-    """Somebody has changed the records to what the last inventory of the host says: what comes of
-    both follows at once, and the next job does not wait for that."""
+    """Apply the last inventory again after the records were changed to match it, so that everything
+    derived from both is current and the next job need not wait for it."""
     with _guard:
         seen = _seen.get(host.pk)
     if seen is None:

@@ -53,7 +53,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """Volumes that are nobody's again, and those that stay with the reason."""
+    """Volumes that no longer have a customer, and those that stay, with the reason."""
 
     released: tuple[Volume, ...]
     kept: tuple[tuple[Volume, str], ...]

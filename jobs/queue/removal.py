@@ -56,7 +56,7 @@ class Removal:
 
     @property
     def digest(self) -> str:
-        """Stands for what a person was shown."""
+        """Identifies what a person was shown."""
         shown = [
             f"{each.volume.key} {each.volume.customer_id} {each.volume.cache_plan_id}"
             for each in self.placements
@@ -113,9 +113,9 @@ def _refusal(
 
 @transaction.atomic
 def remove(host: Host, shown: str | None, now: datetime) -> None:
-    """Take the host out of the panel. `shown` is the digest of what a person was shown, None where
-    nobody was shown anything. Raises `Refused`."""
-    # For update: whoever writes a job or a volume for this host waits until this is over.
+    """Take the host out of the panel. `shown` is the digest of the preview that a person saw, None
+    without one. Raises `Refused`."""
+    # For update: writers of jobs or volumes for this host wait until this transaction ends.
     locked = Host.objects.select_for_update().get(pk=host.pk)
     removal = removal_of(locked, now)
     if removal.refusal is not None:

@@ -14,7 +14,7 @@ from storage.stored_inventory import inventory_of
 from storage.volumes.ssd_capacity import Capacity, capacities, wanted_bytes
 
 
-# What is promised to others is promised, whoever asks.
+# Reservations of others count, too.
 @row_security.beyond()
 def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> dict[str, int]:
     """Bytes by uuid of the volume group; groups without reservations are missing.

@@ -82,7 +82,7 @@ class ApiToken(models.Model):
 
     The token acts as `user`, within `scopes`, until `expires_at` or `revoked_at`, from anywhere or
     (`networks`, in CIDR notation) only from there. `last_used_at` is written at most once a minute;
-    `warned_at` is when its person was notified of its expiry. `made_by` is the key of the token that
+    `warned_at` is when its person was notified of this. `made_by` is the key of the token that
     made it, or that it follows; "" where a person or a command did. A key, so that it stays once
     that token is forgotten.
     """

@@ -64,7 +64,7 @@ class Command(BaseCommand):
             raise CommandError(f"{refused.message} {refused.correction}") from None
         if urlsplit(url).scheme != "https":
             self.stderr.write(
-                "Warning: without https, whoever is between host and panel can become root on "
+                "Warning: without https, an attacker between host and panel can become root on "
                 "the host. Use this only on a network you trust."
             )
         self.stdout.write(enrolment.line(token, url))

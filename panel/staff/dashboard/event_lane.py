@@ -158,7 +158,7 @@ def _jobs(start: datetime, end: datetime, of: Q, *, names_volumes: bool) -> Iter
         began=Coalesce("started_at", "created_at")
     )
     lasted = Q(ended_at=None) | Q(ended_at__gt=start)
-    for job in jobs.filter(lasted, began__lte=end).told().order_by("-began")[:MOST_EVENTS]:
+    for job in jobs.filter(lasted, began__lte=end).for_rows().order_by("-began")[:MOST_EVENTS]:
         volume = f" {job.volume}" if names_volumes and job.volume is not None else ""
         state = "" if job.state == State.SUCCEEDED else f" ({job.state.replace('_', ' ')})"
         yield LaneEvent(

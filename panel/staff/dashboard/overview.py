@@ -235,7 +235,7 @@ def _recent(jobs: JobQuerySet) -> list[Job]:
     """The latest to have ended, begun or been asked for, among the youngest."""
     young = jobs.order_by("-pk").values("pk")[: RECENT_JOBS * 5]
     latest = Coalesce("ended_at", "started_at", "created_at").desc()
-    return list(jobs.filter(pk__in=young).told().order_by(latest)[:RECENT_JOBS])
+    return list(jobs.filter(pk__in=young).for_rows().order_by(latest)[:RECENT_JOBS])
 
 
 def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
