@@ -3,7 +3,7 @@
 A thread of each process signs every few seconds for all of its slots, in one statement, so that
 neither a task nor a job waits for it. For an idle slot it signs only while the process can still
 hand it something: its main loop turns, and a thread of its pool answers. For a busy one it says
-what the slot does since when; whether that goes on, the job's lease says (`jobs.standstill`).
+what the slot does since when; whether that progresses, the job's lease shows (`jobs.standstill`).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ OF_ALL_HOSTS: Final = 0
 DISKS_UNREAD: Final = timedelta(days=1)
 """For so long the disks of a host may stay unread."""
 
-# The details are what the words of a problem need that stands in no inventory.
+# The details are what the words of a problem need and no inventory has.
 STATE: Final = """
 SELECT id AS host_id,
     CASE WHEN state = 'unverified' THEN state

@@ -71,7 +71,7 @@ def reasons_of_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowne
 
 
 def reasons_of_disk(host: Host, name: str, user: Person, at: datetime) -> Slowness | None:
-    """For staff; None where volumes lie on no such disk."""
+    """For staff; None where no volume is on such a disk."""
     read = slow_figures.of_disk(host, name, at)
     if read is None:
         return None

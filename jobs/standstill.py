@@ -137,7 +137,7 @@ class WorkRecord:
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """One thing that does not go on, since when, and what to do about it. `code` is the problem's
+    """One thing that is stuck, since when, and what to do about it. `code` is the problem's
     (`storage.problems`)."""
 
     code: str

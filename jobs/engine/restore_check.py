@@ -143,7 +143,7 @@ def _began(operation: dict[str, object]) -> int:
 
 
 def _volumes(host: Host) -> Iterator[ReportLine]:
-    """Read the host anew: what is gone, and what has come that has no record."""
+    """Refresh the host, and report missing and unrecorded volumes."""
     before = set(Volume.objects.placed_on(host).values_list("pk", flat=True))
     if not refresh(host):
         yield ReportLine(host.name, "its inventory could not be read. Run this again.")

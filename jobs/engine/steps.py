@@ -195,7 +195,7 @@ def exhausted(job: Job, planned: PlannedStep) -> dict[str, Any] | None:
         return None
     since = job.started_at
     if job.window is not None and since is not None:
-        # Each night counts anew: a flush that is stopped when the window closes has not failed.
+        # Count per window: a flush that is stopped when the window closes has not failed.
         since = max(since, job.window.last_opening(database_now()))
     tried = list(job.step_set.filter(started_at__gte=since).order_by("n"))
     args = json.loads(json.dumps(planned.args))

@@ -56,7 +56,7 @@ def begin_enrolment(
 ) -> tuple[Host, str]:
     """A host that may enrol, and its token. A known name gets a new token and keeps everything
     else but the address, and the port and account where they are given. With `new_key` the panel's
-    key for it is made anew: the panel cannot reach the host until its line was run. Raises
+    key for it is replaced: the panel cannot reach the host until its line was run. Raises
     `Refused` for names and addresses that cannot be."""
     for _, refused in objections(name, address, port, account):
         raise refused

@@ -114,8 +114,8 @@ if TYPE_CHECKING:
 class State(models.TextChoices):
     """queued -> running <-> waiting -> succeeded | failed | cancelled | needs_attention.
 
-    waiting: no worker holds the job; it goes on once `not_before` has passed.
-    needs_attention: no worker may go on, but the volume stays locked until a person decides.
+    waiting: no worker holds the job; it continues once `not_before` has passed.
+    needs_attention: no worker may continue, but the volume stays locked until a person decides.
     """
 
     QUEUED = "queued", "queued"

@@ -59,7 +59,7 @@ def leave_due() -> int:
 
 
 def _forget_whole_mirrors() -> None:
-    """What an inventory shows to lie on whole mirrors, or to have no cache any more."""
+    """Volumes that an inventory shows on intact mirrors, or without a cache."""
     left = CacheCondition.objects.exclude(left_writeback_at=None).exclude(volume=None)
     volumes = Volume.objects.filter(pk__in=left.values("volume"))
     if not volumes:

@@ -44,7 +44,7 @@ def due(site: str = "") -> list[int]:
 
 
 def sweep() -> int:
-    """Wake as many slots as jobs are due, and begin changes for many volumes anew; the number of
+    """Wake as many slots as jobs are due, and continue changes for many volumes; the number of
     messages (a broker that is away ends the round)."""
     messages: list[tuple[str, int | str]] = []
     for site in notify_workers.sites():

@@ -20,7 +20,7 @@ def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> 
     """Bytes by uuid of the volume group; groups without reservations are missing.
 
     Unfinished jobs on `host` whose cache or volume on SSD is not in `facts` count, except those of
-    `but_for`; also what a job needs to go back to where it began, as long as it may, and the run of
+    `but_for`; also what a job needs to roll back, as long as it can, and the run of
     a benchmark whose scratch volumes are not there yet.
     """
     jobs = Job.objects.unfinished().filter(host=host, dry_run=False, volume__isnull=False)

@@ -418,7 +418,7 @@ def create_volume(
 
 @transaction.atomic
 def discard_record(volume: Volume) -> None:
-    """Forget a volume that was only ever previewed; raises `Refused` for any other."""
+    """Delete a volume that was only ever previewed; raises `Refused` for any other."""
     hold(volume, against_jobs=True)
     placed = Placement.objects.filter(volume=volume, lv_uuid__isnull=False).exists()
     if placed or Job.objects.filter(volume=volume, dry_run=False).exists():

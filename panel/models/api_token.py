@@ -84,7 +84,7 @@ class ApiToken(models.Model):
     (`networks`, in CIDR notation) only from there. `last_used_at` is written at most once a minute;
     `warned_at` is when its person was notified of this. `made_by` is the key of the token that
     made it, or that it follows; "" where a person or a command did. A key, so that it stays once
-    that token is forgotten.
+    that token is deleted.
     """
 
     key = models.CharField(max_length=KEY_LENGTH, unique=True, editable=False)

@@ -58,7 +58,7 @@ OPEN = (OrderState.AUTHORISING, OrderState.PENDING, OrderState.RUNNING)
 
 class Intent(models.TextChoices):
     """Why: a revert takes back another order within its 14 days; a trial costs nothing and reverts
-    by itself at `trial_until`."""
+    automatically at `trial_until`."""
 
     UPGRADE = "upgrade", "upgrade"
     DOWNGRADE = "downgrade", "downgrade"
@@ -87,7 +87,7 @@ class Order(models.Model):
 
     `reason_code` and `reason` say why it was refused or failed, in the customer's words. `reverts`
     is the order this one takes back; `revert_until` until when this one may be. `authorise_by` is
-    when the billing system must have answered. What the panel begins by itself is not tried again
+    when the billing system must have answered. What the panel begins on its own is not tried again
     before `again_at`, while `obstacle` (a reason's code) is in the way. `expected` is what was
     promised before (`storage.analysis.forecast`), for the proof and the ledger. `idempotency_key`
     is the requester's name for the request ("" = none): the same one again is the same order.

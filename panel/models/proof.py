@@ -28,7 +28,7 @@ TRANSITIONS: Final = {
     ProofState.WAITING: (ProofState.MEASURING, ProofState.IMPOSSIBLE),
     ProofState.MEASURING: (ProofState.READY, ProofState.IMPOSSIBLE),
 }
-"""By the state they come from. There is no way out of the others."""
+"""By the state they come from. The other states are final."""
 
 
 class ProofQuerySet(models.QuerySet["Proof"]):

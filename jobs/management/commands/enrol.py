@@ -44,7 +44,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--new-key",
             action="store_true",
-            help="make the panel's SSH key for the host anew; until the line was run there, the "
+            help="replace the panel's SSH key for the host; until the line was run there, the "
             "panel cannot reach it",
         )
 

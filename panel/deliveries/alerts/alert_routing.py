@@ -65,8 +65,8 @@ def is_notified_of(
 
 @dataclass(frozen=True, slots=True)
 class HostWithoutRecipient:
-    """A host of which the first tier is not told all that is an error: `untold` is "anything", or
-    "errors" where they are told of data at risk."""
+    """A host whose errors do not all reach tier 1: `unnotified_of` is "anything", or "errors" where
+    data at risk does."""
 
     host: Host
     unnotified_of: Literal["anything", "errors"]
@@ -92,7 +92,7 @@ def hosts_without_other_recipient() -> tuple[HostWithoutRecipient, ...]:
 
 
 def is_about(route: AlertRoute, host: Host | None) -> bool:
-    """Whether the host is in the route's scope. None stands for all hosts, and is."""
+    """Whether the host is in the route's scope. None, for all hosts, is in every scope."""
     if host is None:
         return True
     hosts = {each.pk for each in route.hosts.all()}

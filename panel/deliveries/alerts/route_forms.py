@@ -111,11 +111,11 @@ class QuietForm(forms.Form):
     )
 
     def faults(self) -> dict[str, str]:
-        """What no field knows by itself."""
+        """Errors that concern several fields."""
         return saved_routes.quiet_faults(self.cleaned_data)
 
     def clean(self) -> dict[str, Any]:
-        """By the rules of what is saved."""
+        """Validate by the rules of saving."""
         for name, fault in self.faults().items():
             if name not in self.errors:
                 self.add_error(name, fault)
@@ -217,7 +217,7 @@ class RouteForm(QuietForm):
         return str(self.cleaned_data["url"]).strip()
 
     def faults(self) -> dict[str, str]:
-        """What no field knows by itself."""
+        """Errors that concern several fields."""
         return saved_routes.route_faults(self.cleaned_data, self.route)
 
     def save(self, by: User) -> tuple[AlertRoute, str]:
