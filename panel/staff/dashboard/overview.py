@@ -101,7 +101,7 @@ class OverviewHost:
 class Overview:
     """What a person on call needs first. `attention` are the first rows of what is wrong,
     `more_groups` those left out, `problems` how many there are; `shortages` is scarce space.
-    `unnotified_host_count` hosts have nobody who is told first."""
+    `no_recipient_count` hosts have no recipient in tier 1."""
 
     attention: tuple[AttentionRow, ...]
     more_groups: int
@@ -113,7 +113,7 @@ class Overview:
     running: int
     waiting: int
     halt: Halt | None
-    unnotified_host_count: int
+    no_recipient_count: int
 
     @property
     def urgent(self) -> tuple[AttentionRow, ...]:
@@ -203,7 +203,7 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
         running=sum(job.state == State.RUNNING for job in unfinished),
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
         halt=halt,
-        unnotified_host_count=len(hosts_without_other_recipient()),
+        no_recipient_count=len(hosts_without_other_recipient()),
     )
 
 
