@@ -34,7 +34,7 @@ from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement
 
 PATIENCE_SECONDS = 10.0
-"""So long one waits for others before he reads by himself: a lease outlasts that and a call."""
+"""How long a caller waits for others before reading itself: a lease outlasts that and a call."""
 
 GATHER_SECONDS = 0.1
 """Between the beginnings of two readings of a host for which others waited: so long the second one
@@ -104,7 +104,7 @@ class SingleFlight:
 
 
 HOSTS_LIMIT = 32
-"""So many hosts' last inventories a process keeps in mind."""
+"""How many hosts' last inventories a process keeps in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,5 +195,5 @@ _PLACEMENT = CompiledQuery(Placement, _placement, keys=2)
 
 
 def placement_of(job: Job) -> Placement:
-    """Where the volume lies, as the facts just read have it."""
+    """The volume's placement, by the facts just read."""
     return _PLACEMENT.get(job.volume_id, job.host_id)
