@@ -64,7 +64,7 @@ def prune_sessions() -> None:
 
 @shared_task
 def send_notices() -> None:
-    alert_notices.tell_customers()
+    alert_notices.notify_customers()
     notice_delivery.send_due_notices()
 
 

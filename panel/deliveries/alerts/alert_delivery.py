@@ -37,15 +37,15 @@ SENDERS: Final = 2
 AT_ONCE: Final = 100
 TRY_SECONDS: Final = 10
 PAUSES: Final = (5, 15, 30, 60, 120, 180, 300, 600, 1800, *(3600,) * 24)
-"""Seconds after each failed try: soon at first, for a day and an hour in all."""
+"""Seconds after each failed attempt: soon at first, 25 hours in all."""
 GONE: Final = 410
 NOT_IN_USE: Final = "The route is switched off, or paused."
 INTERNAL: Final = "The panel itself failed with this message. See the worker's log."
 
 
 class NotTaken(Exception):
-    """The other side did not take the message; `status` is that of its answer, and
-    `pause_seconds` how long it asks to be left alone."""
+    """The receiver refused the message; `status` is that of its answer, and `pause_seconds` the
+    pause that it asks for."""
 
     def __init__(self, status: int, pause_seconds: float | None = None) -> None:
         super().__init__(f"The answer was {status}.")
@@ -54,7 +54,7 @@ class NotTaken(Exception):
 
 
 def send_due_alerts() -> int:
-    """Try each message that is due, at most `AT_ONCE`; how many were tried."""
+    """Try each due message, at most `AT_ONCE`; returns the number of attempts."""
     with delivery_queue.turn(TASK, SENDERS) as is_ours:
         if not is_ours:
             return 0
@@ -68,7 +68,7 @@ def send_due_alerts() -> int:
 
 def _try(row: AlertDelivery) -> None:
     route = row.its_route
-    # Who tests a route wants to see now whether it works, also while it is paused.
+    # A test shows now whether the route works, also while it is paused.
     is_test = row.purpose == AlertDelivery.Purpose.TEST
     routes = AlertRoute.objects.switched_on() if is_test else AlertRoute.objects.in_use()
     if not routes.filter(pk=route.pk).exists():
@@ -84,7 +84,7 @@ def _try(row: AlertDelivery) -> None:
     except (OperationalError, InterfaceError):
         raise
     except Exception:
-        # What nobody foresaw of one message keeps no other one from being sent.
+        # An unexpected error of one message must not block the others.
         log.exception("alert message %s", row.key)
         _retry(row, None, INTERNAL)
     else:
@@ -102,8 +102,8 @@ def _retry(row: AlertDelivery, status: int | None, error: str, asked: float | No
 
 
 def send_alert(row: AlertDelivery) -> int | None:
-    """Send one message, now; the status of the answer, None for a mail. Raises where it was not
-    taken."""
+    """Send one message now; returns the status of the answer, None for an e-mail. Raises where it
+    was not accepted."""
     stories = stories_of(row)
     letter = _letter(row, stories)
     route = row.its_route
@@ -163,8 +163,8 @@ def _letter(row: AlertDelivery, stories: Sequence[AlertStory]) -> AlertLetter:
 
 
 def _digest(route: AlertRoute) -> AlertLetter:
-    """What is open and what ended on the hosts that the route is about. What follows from another
-    alert is listed where that one is on none of them."""
+    """Open and just resolved alerts of the hosts in the route's scope. An effect is listed where
+    its cause is on none of them."""
     prefetch_related_objects([route], "hosts")
     now = database_now()
     alerts = Alert.objects.with_names()
@@ -181,10 +181,10 @@ def _digest(route: AlertRoute) -> AlertLetter:
 def alert_message(
     row: AlertDelivery, letter: AlertLetter, stories: Sequence[AlertStory]
 ) -> EmailMessage:
-    """The mail; those of one alert are one conversation."""
+    """The e-mail; those of one alert form one thread."""
     user = row.its_route.user
     if user is None:
-        raise ValueError("nobody to send it to")
+        raise ValueError("the route has no person")
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
     headers = {"Message-ID": f"<alert-{row.key}@{domain}>", "Auto-Submitted": "auto-generated"}
     if stories:

@@ -32,16 +32,16 @@ SENDERS: Final = 4
 AT_ONCE: Final = 100
 TRY_SECONDS: Final = 10
 PAUSES: Final = (5, 15, 30, 60, 120, 300, 600, 1800, *(3600,) * 48)
-"""Seconds after each failed try. `webhook_fanout.GIVEN_UP_AFTER` ends them."""
+"""Seconds after each failed attempt, until `webhook_fanout.GIVEN_UP_AFTER`."""
 RESTS: Final = (5, 10, 20, 40, 80, 160, *(300,) * 1000)
-"""Seconds for which a receiver is left alone, by how often in a row it failed."""
+"""Pause in seconds of a receiver, by its number of failures in a row."""
 GONE_STATUS: Final = 410
 TEST: Final = "webhook.test"
 INTERNAL: Final = "The panel itself failed with this message. See the worker's log."
 
 
 def send_due_events() -> int:
-    """Try each message that is due, at most `AT_ONCE`; how many were tried."""
+    """Try each due message, at most `AT_ONCE`; returns the number of attempts."""
     with delivery_queue.turn(webhook_fanout.TASK, SENDERS) as is_ours:
         if not is_ours:
             return 0
@@ -66,7 +66,7 @@ def _try(row: WebhookDelivery) -> None:
     except (OperationalError, InterfaceError):
         raise
     except Exception:
-        # What nobody foresaw of one message keeps no other one from being sent.
+        # An unexpected error of one message must not block the others.
         log.exception("webhook message %s", row.key)
         error = INTERNAL
     if not error:
@@ -116,7 +116,7 @@ def _chance() -> float:
 
 
 def send_event(row: WebhookDelivery) -> Answer:
-    """Send one message, now; the answer. Raises `NoResponse` and `Forbidden`."""
+    """Send one message now; returns the answer. Raises `NoResponse` and `Forbidden`."""
     at = database_now()
     body = json.dumps(body_of(row, at), separators=(",", ":")).encode()
     return http_post.post(
@@ -134,7 +134,7 @@ def send_event(row: WebhookDelivery) -> Answer:
 
 
 def body_of(row: WebhookDelivery, at: datetime) -> Json:
-    """What is sent: the event, as those see it whom the webhook is for."""
+    """The body: the event, limited to what the webhook's customer may see."""
     if row.event is not None:
         return event_json(row.event, for_staff=row.webhook.customer_id is None)
     return {
@@ -148,7 +148,7 @@ def body_of(row: WebhookDelivery, at: datetime) -> Json:
 
 
 def secrets_of(webhook: Webhook, at: datetime) -> list[str]:
-    """What signs: the secret and, for a while, the one before it."""
+    """The signing secrets: the current one and, for a while, the former one."""
     secrets = [unseal(webhook.secret)]
     if webhook.former_secret and webhook.former_until is not None and webhook.former_until > at:
         secrets.append(unseal(webhook.former_secret))

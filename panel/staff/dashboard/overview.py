@@ -20,7 +20,7 @@ from django.views.decorators.http import require_safe
 from jobs.models import Halt, Job, JobQuerySet, State
 from jobs.problems import ProblemTally, grouped, problems_of_all_hosts, tallies, total
 from panel.charts.chart_context import fleet_chart_context
-from panel.deliveries.alerts.alert_routing import untold_beside_others
+from panel.deliveries.alerts.alert_routing import hosts_without_other_recipient
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.dashboard.attention import (
     LOOKED_AT,
@@ -101,7 +101,7 @@ class OverviewHost:
 class Overview:
     """What a person on call needs first. `attention` are the first rows of what is wrong,
     `more_groups` those left out, `problems` how many there are; `shortages` is scarce space.
-    `untold_count` hosts have nobody who is told first."""
+    `no_recipient_count` hosts have no recipient in tier 1."""
 
     attention: tuple[AttentionRow, ...]
     more_groups: int
@@ -113,7 +113,7 @@ class Overview:
     running: int
     waiting: int
     halt: Halt | None
-    untold_count: int
+    no_recipient_count: int
 
     @property
     def urgent(self) -> tuple[AttentionRow, ...]:
@@ -203,7 +203,7 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
         running=sum(job.state == State.RUNNING for job in unfinished),
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
         halt=halt,
-        untold_count=len(untold_beside_others()),
+        no_recipient_count=len(hosts_without_other_recipient()),
     )
 
 
@@ -235,7 +235,7 @@ def _recent(jobs: JobQuerySet) -> list[Job]:
     """The latest to have ended, begun or been asked for, among the youngest."""
     young = jobs.order_by("-pk").values("pk")[: RECENT_JOBS * 5]
     latest = Coalesce("ended_at", "started_at", "created_at").desc()
-    return list(jobs.filter(pk__in=young).told().order_by(latest)[:RECENT_JOBS])
+    return list(jobs.filter(pk__in=young).for_rows().order_by(latest)[:RECENT_JOBS])
 
 
 def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:

@@ -175,7 +175,7 @@ def _row(entry: TimelineEntry, place: TimelinePlace, volumes: Mapping[str, Volum
 def _of_alert(at: datetime, alert: Alert) -> TimelineRow:
     url = reverse("alert", args=[alert.key])
     what = f"Alert: {name_of(alert.title_code)}"
-    return TimelineRow(at, what, alert.told_message, url, state_of_alert(alert))
+    return TimelineRow(at, what, alert.shown_message, url, state_of_alert(alert))
 
 
 def _of_job(at: datetime, job: Job) -> TimelineRow:

@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from jobs.hosts import enrolment
-from panel.deliveries.alerts.alert_routing import untold_hosts
+from panel.deliveries.alerts.alert_routing import hosts_without_recipient
 from panel.staff.hosts.storage_stack import stack_of
 from storage.access import Right, is_proven, staff_view
 from storage.health.host_problems import HealthFinding, reported_problems
@@ -65,7 +65,7 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
             "", "error", host.error.get("message", ""), host.error.get("correction", "")
         ),
         "preflight": reported_problems(host),
-        "is_untold": any(each.host == host for each in untold_hosts()),
+        "has_no_recipient": any(each.host == host for each in hosts_without_recipient()),
         **_found(inventory_of(host)),
     }
     return render(request, "staff/hosts/host_enrol.html", context)

@@ -22,7 +22,7 @@ from jobs.problems import problems_of
 from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
 from panel.charts.chart_context import host_chart_context
-from panel.deliveries.alerts.alert_routing import untold_beside_others
+from panel.deliveries.alerts.alert_routing import hosts_without_other_recipient
 from panel.http.fragments import fragment_or_page
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits
@@ -100,7 +100,7 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
 
 def _untold(host: Host) -> str:
     """A warning where nobody is told at once of what is wrong with the host."""
-    gaps = {each.host.pk: each.untold for each in untold_beside_others()}
+    gaps = {each.host.pk: each.unnotified_of for each in hosts_without_other_recipient()}
     words = {"errors": "no recipient of errors", "anything": "no recipient"}
     return words[gaps[host.pk]] if host.pk in gaps else ""
 

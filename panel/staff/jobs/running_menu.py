@@ -47,7 +47,7 @@ class Running:
 def running_of(user: Person) -> Running:
     """What is going on now, in two queries (a third where it is much)."""
     unfinished = Job.objects.visible_to(user).unfinished().filter(dry_run=False)
-    first = list(unfinished.told().order_by(RANK, "-id")[: MOST + 1])
+    first = list(unfinished.for_rows().order_by(RANK, "-id")[: MOST + 1])
     progress = progress_of(first)
     shown = tuple(RunningJob(job, progress.get(job.pk, {})) for job in first[:MOST])
     if len(first) <= MOST:

@@ -123,16 +123,16 @@ def test_in_german_for_who_speaks_it(volume: Volume, vera: User) -> None:
 )
 def test_what_is_no_business_of_theirs_is_not_told(volume: Volume, fields: dict[str, Any]) -> None:
     wrong(volume, **fields)
-    alert_notices.tell_customers()
+    alert_notices.notify_customers()
     assert not Notice.objects.exists()
 
 
 def test_what_is_mended_within_minutes_is_not_told(volume: Volume) -> None:
     there = wrong(volume, opened_at=timezone.now() - timedelta(minutes=1))
-    alert_notices.tell_customers()
+    alert_notices.notify_customers()
     there.resolved_at = timezone.now()
     there.save()
-    alert_notices.tell_customers()
+    alert_notices.notify_customers()
     assert not Notice.objects.exists()
 
 
