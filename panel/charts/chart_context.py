@@ -194,7 +194,7 @@ def _in_script(answer: dict[str, Any]) -> SafeString:
 def _summary(subject: ChartSubject, measured: Series, span: Span) -> str:
     """In customers' words a part of the past is not named by its end in UTC: the axes have it in
     the browser's own time."""
-    words = gettext("In this time") if subject.plain and span.is_part else span.words
+    words = gettext("In this period") if subject.plain and span.is_part else span.words
     return chart_definitions.summary(measured, words, of_many=subject.of_many)
 
 

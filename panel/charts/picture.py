@@ -129,7 +129,7 @@ def _beside(subject: ChartSubject, span: Span, request: HttpRequest) -> Picture:
 def _around(subject: ChartSubject, span: Span, request: HttpRequest) -> Picture:
     job = jobs_of(subject, request.user).filter(key=request.GET.get("job", "")[:64]).first()
     if job is None or job.ended_at is None:
-        trouble = gettext("There is no such change that has ended.")
+        trouble = gettext("This change does not exist or has not ended yet.")
         return Picture(subject=subject, span=span, trouble=trouble)
     length = RANGES[span.key][1]
     if not span.is_part:

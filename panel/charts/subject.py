@@ -73,9 +73,8 @@ class ChartSubject:
     `every` so many seconds; `nearest` says when the last figure before a time was taken; without
     one, the first after it. `added` puts figures to them that cost more, for who draws or lists
     them, and `apart` those of the panels that are so; `labels` names lines whose subject depends on
-    the time. `who_url` tells who made it at a moment. `disks` can have charts of their own; `disk`
-    is the one that has. Before `known_since` there was nothing to
-    measure.
+    the time. `who_url` answers which volumes caused it at a moment. `disks` can have charts of
+    their own; `disk` is the one that has. Before `known_since` there was nothing to measure.
     """
 
     name: str

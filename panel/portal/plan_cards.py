@@ -30,10 +30,10 @@ from storage.volumes.snapshot import VolumeSnapshot
 OF_ACCOUNT: Final = frozenset({"cap_unknown", "too_soon"})
 """Codes of refusals that have the same reason for every plan."""
 MISFITS: Final = frozenset({NONE_FITS, TOO_LARGE})
-"""Reasons against plans of which nothing is to be expected, however the account stands."""
+"""Reasons against plans that promise nothing, whatever the state of the account."""
 
 AMPLE: Final = 10
-"""So many times the dearest plan's price, and no one needs to know what is left."""
+"""With so many times the dearest plan's price left, the rest of the limit is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class PlanCard:
 
     @property
     def is_vain(self) -> bool:
-        """By the figures it would not help."""
+        """Whether the figures say that it would not help."""
         return self.has_already or (self.expected is not None and self.expected.kind == "no_help")
 
     @property
@@ -180,7 +180,7 @@ def _helping(cards: Sequence[PlanCard]) -> list[PlanCard]:
 
 
 def shared_forecast(cards: Sequence[PlanCard]) -> Expectation | None:
-    """What is to be expected of every plan alike, to be said once; None where they differ."""
+    """The expectation that all plans share, shown once; None where they differ."""
     expected = [card.expected for card in cards if card.offer.plan is not None and card.expected]
     if len(expected) < 2 or any(
         (each.text, each.basis) != (expected[0].text, expected[0].basis) for each in expected
@@ -190,8 +190,8 @@ def shared_forecast(cards: Sequence[PlanCard]) -> Expectation | None:
 
 
 def obstacle(cards: Sequence[PlanCard]) -> OrderRefused | None:
-    """What keeps the customer from everything that has to be paid for, to be said once for the
-    page; None where something can be ordered, or is refused for a reason of its own."""
+    """Why the customer can order nothing that costs money, shown once for the page; None where
+    something can be ordered, or is refused for a reason of its own."""
     refused = [card.choice.refusal for card in cards if card.choice.refusal is not None]
     for_all = [
         each for each in refused if each.code in OF_ACCOUNT or each.message == gettext(NONE_FITS)
@@ -211,7 +211,8 @@ def says_today(cards: Sequence[PlanCard], use: Use) -> bool:
 
 
 def no_help(cards: Sequence[PlanCard]) -> Expectation | None:
-    """What to say of all plans at once where none of those that cost more would help."""
+    """The expectation shown for all plans at once where none of the more expensive ones would
+    help."""
     more = [
         card
         for card in cards

@@ -22,8 +22,8 @@ ROWS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class PlanHistoryEntry:
-    """`charge_minor` is what was charged at once, None where nothing was or nobody recorded it;
-    `report_url` is "" where there is no report."""
+    """`charge_minor` is what was charged at once, None where nothing was charged or no amount was
+    recorded; `report_url` is "" where there is no report."""
 
     name: str
     url: str

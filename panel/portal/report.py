@@ -30,7 +30,7 @@ POLLS: tuple[int, int] = (5, 60)
 @require_safe
 @member_view
 def my_report(request: HttpRequest, key: str) -> HttpResponse:
-    """What an order brought; `print` leaves out all but the report."""
+    """The result of an order; `print` shows the report alone."""
     order = get_object_or_404(orders_of(request.user), key=key, state=OrderState.COMPLETED)
     proof = Proof.objects.visible_to(request.user).defer("before").filter(order=order).first()
     return _report(request, order, proof, plain=True)
@@ -39,7 +39,7 @@ def my_report(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @staff_view()
 def report(request: HttpRequest, key: str) -> HttpResponse:
-    """The same as its customer reads it, from the ledger."""
+    """The same as the customer sees it, linked from the ledger."""
     proofs = (
         Proof.objects.visible_to(request.user)
         .defer("before")
@@ -72,7 +72,7 @@ def _report(
     if proof is not None:
         context |= _context(order, proof)
     if request.headers.get("HX-Request") and context["poll_seconds"] is None:
-        # It came while somebody waited: figures and charts are there now.
+        # The report was finished while its page was open: figures and charts are there now.
         return HttpResponseClientRefresh()
     return render(request, "portal/report.html", context)
 

@@ -182,7 +182,7 @@ def _alerts(now: datetime) -> SettingsGroup:
     last = AlertRound.objects.first()
     judged = last.at if last is not None else None
     is_late = judged is None or (now - judged).total_seconds() > STALE_SECONDS
-    late = "Alerts are not judged: check that worker and beat run." if is_late else ""
+    late = "Alerts are not evaluated: check that worker and beat run." if is_late else ""
     routes = AlertRoute.objects.in_use().count()
     unsent = AlertDelivery.objects.unsent().filter(attempts__gt=0).count()
     away = f"{counted(unsent, 'message')} not delivered yet." if unsent else ""

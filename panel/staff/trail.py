@@ -1,6 +1,5 @@
 """One trail of everything that people and programs did: operations on hosts, changes of records,
-and what touched sign-in and access. Newest first, by pages; each source keeps its own rules of who
-may see it."""
+sign-in and access. Newest first, by pages; each source keeps its own rules of who may see it."""
 
 from __future__ import annotations
 

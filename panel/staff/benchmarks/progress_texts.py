@@ -70,19 +70,19 @@ def _gone(run: BenchmarkRun, now: datetime) -> float:
 
 def _pause_text(running: BenchmarkRun | None, now: datetime) -> str:
     if running is None:
-        return "No further run begins until you resume."
+        return "No further run starts until you resume."
     left = max(60.0, seconds_of(running.matrix_cell) - _gone(running, now))
     return (
-        f"The current run goes on to its end, in about {seconds(left)}. Then nothing of it is left "
-        "on the host, and no further run begins until you resume."
+        f"The current run ends in about {seconds(left)} and leaves nothing on the host. No "
+        "further run starts until you resume."
     )
 
 
 def _stop_text(running: BenchmarkRun, now: datetime) -> str:
     return (
         f"The current run stops after {seconds(_gone(running, now))} of about "
-        f"{seconds(seconds_of(running.matrix_cell))}, and its scratch volumes are removed. What it "
-        "measured is kept and says how far it came. It is repeated when you resume."
+        f"{seconds(seconds_of(running.matrix_cell))}, and its scratch volumes are removed. Its "
+        "measurements are kept, marked with how far it got. The run is repeated when you resume."
     )
 
 

@@ -143,7 +143,7 @@ def _counted(customers: QuerySet[Customer]) -> QuerySet[Customer]:
 @staff_view(Right.OPERATE)
 @require_POST
 def delete_customer(request: HttpRequest, key: str) -> HttpResponse:
-    """Forget a customer who has nothing."""
+    """Delete a customer who has nothing."""
     customer = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
     try:
         people.delete_customer(customer)

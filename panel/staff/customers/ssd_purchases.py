@@ -42,7 +42,7 @@ class HostDemand:
 
     @property
     def volumes(self) -> int:
-        """Each is taken to want one unit."""
+        """Each counts as one unit."""
         return len(self.waits.helped | self.sold_out)
 
     def __add__(self, other: HostDemand) -> HostDemand:

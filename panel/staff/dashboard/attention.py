@@ -77,7 +77,7 @@ class Remedy:
 @dataclass(frozen=True, slots=True)
 class AttentionRow:
     """A row of the list. `at_risk`: data may be lost. `since` is when the oldest of its `count`
-    troubles began; `more` subjects are not named; `alert` is what became of its alerts, if any."""
+    troubles began; `more` subjects are not named; `alert` is the state of its alerts, if any."""
 
     severity: str
     at_risk: bool
@@ -119,7 +119,7 @@ def _mark(
 
 
 def at_once(rows: tuple[AttentionRow, ...]) -> tuple[AttentionRow, ...]:
-    """What nobody should have to unfold: all data at risk, and the first of the rest."""
+    """What is always visible: all data at risk, and the first of the rest."""
     at_risk = [n for n, row in enumerate(rows, 1) if row.at_risk]
     return rows[: max(OPEN_ROWS, *at_risk, 0)]
 

@@ -25,7 +25,7 @@ class SetupStep:
 
 @dataclass(frozen=True, slots=True)
 class GetStarted:
-    """`is_nobody_told`: no one is told of alerts, and no admin said that this shall be so."""
+    """`has_no_recipient`: alerts have no recipient, and no admin chose to have none."""
 
     steps: tuple[SetupStep, ...]
     is_nobody_told: bool

@@ -101,7 +101,7 @@ class OverviewHost:
 class Overview:
     """What a person on call needs first. `attention` are the first rows of what is wrong,
     `more_groups` those left out, `problems` how many there are; `shortages` is scarce space.
-    `untold_count` hosts have nobody who is told first."""
+    `no_recipient_count` hosts have no recipient in tier 1."""
 
     attention: tuple[AttentionRow, ...]
     more_groups: int
@@ -256,7 +256,7 @@ def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
             host_id,
             key,
             state,
-            # What it needs to go back counts too, as long as it may.
+            # What its rollback would need counts too, while rollback is possible.
             tuple(Wish.from_json(each) for each in (wish, None if turned else back) if each),
             RecordedVolume(lv_name or "", size_bytes, cache_bytes),
         )
@@ -278,7 +278,7 @@ def _lines(
     user: Person, counted: Mapping[int, ProblemTally], sort: str, at: datetime
 ) -> list[HostSummaryRow]:
     """The first hosts of the order, by name within what is equal; unknown figures last, and so are
-    old ones: nobody knows what that host does now."""
+    old ones: the host's present load is unknown."""
     fresh = Q(activity__at__gte=at - timedelta(seconds=silent_seconds()))
     busy = Case(When(fresh, then=F("activity__busy")))
     io = Case(

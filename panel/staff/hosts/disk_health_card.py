@@ -44,7 +44,7 @@ WORDS: Final = {
     "recover": "being rebuilt",
     "resync": "being synchronised",
     "reshape": "being reshaped",
-    "frozen": "frozen: no rebuild begins",
+    "frozen": "frozen: no rebuild starts",
 }
 REPLACEABLE: Final = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 SILENT: Final = {
@@ -134,7 +134,7 @@ def _lines(facts: HostFacts, rows: Sequence[DiskHealthRow]) -> tuple[DiskLine, .
 
 def _note(last: DiskRound | None, rows: Sequence[DiskHealthRow]) -> str:
     if last is None:
-        return "The disks are asked for the first time within 5 minutes, then every 45 minutes."
+        return "The disks are read for the first time within 5 minutes, then every 45 minutes."
     if not last.installed:
         return "The host has no smartctl. Install smartmontools on it to see the disks' health."
     if last.message:

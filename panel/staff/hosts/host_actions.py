@@ -1,4 +1,4 @@
-"""A person's actions on a host: trust it, refresh it, hold its jobs back, add an SSD."""
+"""A person's actions on a host: trust it, refresh it, hold its jobs, add an SSD."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove_host(request: HttpRequest, key: str) -> HttpResponse:
-    """What is forgotten and what stays; then, with the host's name typed, the removal. A host that
-    never came is discarded without typing."""
+    """What is deleted and what is kept; then, with the host's name typed, the removal. A host that
+    never enrolled is discarded without typing."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     now = database_now()
     removal = removal_of(host, now)
@@ -195,7 +195,7 @@ def set_cache_window(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def set_limits(request: HttpRequest, key: str) -> HttpResponse:
-    """From when on something is a problem, and what Tiercel does by itself about writeback."""
+    """From when on something is a problem, and whether Tiercel leaves writeback automatically."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     form = LimitsForm(request.POST)
     if not form.is_valid():
@@ -231,7 +231,8 @@ def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
-    """Which one, to which group, and its serial number typed: nobody takes the wrong drive."""
+    """Which one, to which group, and its typed serial number, which guards against the wrong
+    drive."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
     offer = preparations(facts) if facts is not None else None
@@ -241,7 +242,8 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def replace_member(request: HttpRequest, key: str, array: str) -> HttpResponse:
-    """Which disk takes which place, and its serial number typed: nobody takes the wrong drive."""
+    """Which disk takes which place, and its typed serial number, which guards against the wrong
+    drive."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
     named = [each for each in facts.arrays if each.name == array] if facts is not None else []

@@ -66,7 +66,7 @@ MISSING_SHOWN: Final = 20
 LAST_JOBS: Final = 20
 PATIENCE_SECONDS: Final = 60
 PROPOSED: Final = timedelta(hours=2)
-"""So long a maintenance lasts where nobody says otherwise."""
+"""The default length of a maintenance."""
 READ: Final = json.dumps({"hostread": {"target": "body"}})
 """The event after which the parts of a page that came later ask for themselves anew."""
 
@@ -99,7 +99,7 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
 
 
 def _untold(host: Host) -> str:
-    """A warning where nobody is told at once of what is wrong with the host."""
+    """A warning where no recipient is notified at once of problems of the host."""
     gaps = {each.host.pk: each.untold for each in untold_beside_others()}
     words = {"errors": "no recipient of errors", "anything": "no recipient"}
     return words[gaps[host.pk]] if host.pk in gaps else ""
@@ -362,7 +362,7 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class PendingRefresh:
-    """No newer inventory has come since `asked` (seconds since 1970, as the address has it).
+    """No newer inventory has arrived since `asked` (seconds since 1970, as the address has it).
     `is_late` once waiting longer makes no sense."""
 
     asked: str
@@ -372,7 +372,8 @@ class PendingRefresh:
 def pending_refresh(
     asked_at: str, facts_at: datetime | None, now: datetime
 ) -> PendingRefresh | None:
-    """What the page still waits for; None where nobody asked or the inventory is there."""
+    """What the page still waits for; None where no refresh was requested or the inventory has
+    arrived."""
     try:
         since = float(asked_at)
     except ValueError:

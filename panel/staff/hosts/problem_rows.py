@@ -24,7 +24,7 @@ EACH_ON_ITS_PAGE: Final = "Open each volume's page for the next steps."
 
 @dataclass(frozen=True, slots=True)
 class AlertMark:
-    """What became of an alert, "" where it waits for somebody, by whom, and its page."""
+    """The state of an alert ("" while it is not acknowledged), who changed it, and its page."""
 
     url: str
     text: str
@@ -46,8 +46,8 @@ class TroubledVolume:
 @dataclass(frozen=True, slots=True)
 class ProblemRow:
     """One problem, or several volumes that share one. `way` says which button mends it; `at_risk`:
-    data may be lost. `alert` is what became of its alerts, if any is open. `why_slow_url` is the
-    card that explains why it is slow, "" where it is not about speed."""
+    data may be lost. `alert` is the state of its alerts, if any is open. `why_slow_url` is the card
+    that explains why it is slow, "" where it is not about speed."""
 
     severity: Literal["error", "warning"]
     message: str

@@ -48,13 +48,13 @@ TIMELINE: Final = ListDefinition(
 
 
 class AcceptFaultForm(forms.Form):
-    """The code of the fault is typed, so that nobody accepts one by a slip of the hand."""
+    """The code of the fault is typed, which guards against accepting one by mistake."""
 
     reason = forms.CharField(
         max_length=REASON_LIMIT,
         label="Reason",
         validators=[demand_plain],
-        error_messages={"required": "Enter why: the host's history keeps it."},
+        error_messages={"required": "Enter a reason. It is kept in the host's history."},
     )
     confirm_code = forms.CharField(max_length=64, label="Code of the fault")
 
@@ -77,7 +77,7 @@ class AcceptLossForm(forms.Form):
         max_length=restart_verdicts.REASON_LIMIT,
         label="Reason",
         validators=[demand_plain],
-        error_messages={"required": "Enter why: the time line keeps it."},
+        error_messages={"required": "Enter a reason. It is kept in the host's history."},
     )
 
 
@@ -183,7 +183,7 @@ def revoke_fault(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def accept_loss(request: HttpRequest, key: str, event: str) -> HttpResponse:
-    """That the host is slower since this restart is a problem no more."""
+    """Accept that the host is slower since this restart; it is no longer a problem."""
     host = find_host(request, key)
     change = _restart(request, host, event)
     form = AcceptLossForm(request.POST)

@@ -76,7 +76,7 @@ def menu(request: HttpRequest) -> dict[str, Callable[[], Running | None]]:
 @staff_view()
 @require_safe
 def running(request: HttpRequest) -> HttpResponse:
-    """The menu's inside, which renews itself; for whoever opens it alone, all jobs."""
+    """The menu's content, which refreshes itself; opened as a page of its own, all jobs."""
     if request.headers.get("HX-Request") != "true":
         return redirect("jobs")
     return render(request, "staff/jobs/_running_menu.html")

@@ -49,7 +49,7 @@ const said = (line, n, over) => {
   return phrase("beside", { value: text, other: over.short, beside: written(line, other) });
 };
 
-// A line and how it is drawn, as a picture tells it.
+// A line and how it is drawn, for the exported picture.
 export const described = (line) => {
   const dash = { dashed: "- - ", dotted: "··· ", filled: "■ ", stacked: "■ " }[line.dash] ?? "— ";
   return `${dash}${line.label}, ${line.unit}`;

@@ -134,7 +134,7 @@ const dataset = (line, series, isHidden, yOf) => {
   };
 };
 
-// What is laid over a line: wide and pale below it, and so told from it without its colour.
+// What is laid over a line: wide and pale below it, so that its shape distinguishes it, too.
 const paleDataset = (line, series, isHidden, yOf) => ({
   name: `${line.name} beside`,
   hidden: isHidden,

@@ -374,7 +374,7 @@ def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
     assert ">Hit rate</th>" not in text
     answer = staff.get(reverse("volume-series", args=[there.key])).json()
     assert (
-        answer["lacking"]["hits"] == "no cache in this time"
+        answer["lacking"]["hits"] == "no cache in this period"
         and "operations" not in answer["lacking"]
     )
 
@@ -388,7 +388,7 @@ def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
 def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
     volume = sampled(age=timedelta(hours=3)).volume
     text = page(staff, volume, range="1h")
-    assert 'data-charts-nearest="last"> No figures in this time. The last ones:' in text
+    assert 'data-charts-nearest="last"> No data for this period. Latest data:' in text
     assert 'data-charts-nearest="first" hidden' in text
     assert "The first data point appears" not in text
     assert "200 reads" in page(staff, volume, range="6h")

@@ -42,7 +42,7 @@ def test_an_owner_ends_the_counting_and_what_was_counted_is_deleted() -> None:
     assert not counts(acme.volume)
     assert not HeatDay.objects.exists() and not SizeForecast.objects.exists()
     text = seen(client, "my-volume", acme.volume.key)
-    assert "This is not counted now. Forecasts are less exact." in text
+    assert "This measurement is off, so forecasts are less exact." in text
     assert "we count how soon" not in text
     client.post(url)
     assert counts(acme.volume)

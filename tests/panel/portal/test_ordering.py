@@ -438,7 +438,7 @@ def test_what_one_has_for_nothing_is_not_sold_as_news() -> None:
     acme, same = provided(), plan()
     client = browser(acme.owner)
     cards = seen(client, "my-plan", acme.volume.key)
-    assert "You have this already, free of charge." in cards
+    assert "You already have this cache, free of charge." in cards
     assert "Order anyway" in cards
     confirmation = seen(client, "my-plan-confirm", acme.volume.key, same.key)
     assert "Ordering it changes nothing but the price" in confirmation

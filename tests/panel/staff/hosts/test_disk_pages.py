@@ -149,7 +149,7 @@ def test_who_writes_to_an_ssd_is_shown_for_the_time_that_is_chosen(admin: Client
     record_smart(there.host, reply(disk(dom(50_000))), "b", timezone.now())
     of = PhysicalDisk.objects.get(host=there.host)
     text = admin.get(address(of), {"writers": "7d"}).content.decode()
-    assert "Who writes to it" in text and "No volume wrote to this SSD in this time." in text
+    assert "Who writes to it" in text and "No volume wrote to this SSD in this period." in text
     assert 'href="?writers=7d#writers" aria-current="true"' in on_one_line(text)
     assert "Who writes to it" not in page(admin, read(0)), "an HDD wears not by writing"
 

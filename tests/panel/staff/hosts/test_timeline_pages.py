@@ -146,7 +146,7 @@ def test_an_admin_accepts_a_fault_and_takes_it_back(admin: Client) -> None:
     host = on_kernel("5.15.2").host
     assert accept(admin, host).status_code == 302
     text = page(admin, host)
-    assert "a test machine" in text and "Take the acceptance back" in text
+    assert "a test machine" in text and "Withdraw acceptance" in text
     host.refresh_from_db()
     assert list(host.accepted_faults) == [CODE]
     settings = admin.get(reverse("host-settings", args=[host.key])).content.decode()
