@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from panel.help import documents, glossary
 from panel.help.documents import Section
 
-MOST: Final = 30
+MOST_PASSAGES: Final = 30
 AROUND: Final = 120
 WORD = re.compile(r"\w[\w.-]*")
 
@@ -39,7 +39,7 @@ def search(query: str, *, for_customers: bool) -> list[Passage]:
     passages = list(_in_glossary(words, for_customers=for_customers))
     if not for_customers:
         passages += _in_documents(words)
-    return sorted(passages, key=lambda passage: -passage.weight)[:MOST]
+    return sorted(passages, key=lambda passage: -passage.weight)[:MOST_PASSAGES]
 
 
 def _in_glossary(words: list[str], *, for_customers: bool) -> Iterator[Passage]:

@@ -69,7 +69,7 @@ class PlanCard:
         return self.choice.intent == Intent.DOWNGRADE
 
     @property
-    def is_vain(self) -> bool:
+    def has_no_benefit(self) -> bool:
         """Whether the figures say that it would not help."""
         return self.has_already or (self.expected is not None and self.expected.kind == "no_help")
 
@@ -78,7 +78,9 @@ class PlanCard:
         """Whether it can be ordered or tried now and is more than the volume has."""
         plan = self.offer.plan
         is_other = plan is not None and not self.offer.is_current and not self.is_less
-        return is_other and not self.is_vain and (self.has_trial or self.choice.refusal is None)
+        return (
+            is_other and not self.has_no_benefit and (self.has_trial or self.choice.refusal is None)
+        )
 
     @property
     def saved_seconds(self) -> float | None:
@@ -218,7 +220,7 @@ def no_help(cards: Sequence[PlanCard]) -> Expectation | None:
         for card in cards
         if card.offer.plan is not None and not card.offer.is_current and not card.is_less
     ]
-    return more[0].expected if more and all(card.is_vain for card in more) else None
+    return more[0].expected if more and all(card.has_no_benefit for card in more) else None
 
 
 def dearest(cards: Sequence[PlanCard]) -> int:

@@ -86,14 +86,14 @@ def _context(order: Order, proof: Proof) -> dict[str, object]:
         "chip": proof_texts.chip(proof),
         "notes": proof_texts.notes(proof),
         "rows": proof_texts.rows(proof.result) if is_ready else [],
-        "told": proof.result,
+        "measured": proof.result,
         "expected": proof_texts.expected(order),
         "held": proof_texts.held(order, proof.result),
         "suggests_revert": order.intent != Intent.DOWNGRADE
         and (proof_texts.are_writes_judged(proof) or not proof_texts.takes_writes(proof))
         and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or proof_texts.is_dearly_won(proof)),
         "reads_verdict": proof_texts.reads_verdict(proof.result),
-        "is_told": proof_texts.reads_verdict(proof.result) in (Verdict.GAIN, Verdict.LOSS),
+        "is_conclusive": proof_texts.reads_verdict(proof.result) in (Verdict.GAIN, Verdict.LOSS),
         "window_seconds": (proof.before_end - proof.before_start).total_seconds(),
     }
 

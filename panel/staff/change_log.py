@@ -22,7 +22,7 @@ from storage.templatetags.units import stamp
 from storage.volumes.wish_diff import changes
 
 LAST = 20
-NOBODY = "Tiercel"
+PANEL_ITSELF = "Tiercel"
 TEXT_LIMIT = 200
 WISH: Final = "wish"
 """The field that has a whole structure in it."""
@@ -71,7 +71,7 @@ def edit_of(event: Any, later: Any, of: str = "") -> Edit:
     context = event.pgh_context or {}
     return Edit(
         at=event.pgh_created_at,
-        who=str(context.get("actor") or NOBODY),
+        who=str(context.get("actor") or PANEL_ITSELF),
         how=_how(context),
         is_creation=is_creation,
         changes=() if is_creation else tuple(_changes(event, later)),

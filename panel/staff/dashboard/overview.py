@@ -49,9 +49,9 @@ from panel.staff.dashboard.heat_map import LAST_DAY, LATENCY, MEASURED, SCALES, 
 from panel.staff.hosts.fleet import (
     FIELDS,
     NO_PROBLEMS,
-    Course,
+    HitRateTrend,
     HostSummaryRow,
-    courses_of,
+    hit_rate_trends,
     line_of,
 )
 from storage.access import Person, is_staff, staff_view
@@ -65,7 +65,7 @@ SHOWN_GROUPS: Final = 20
 TOP_SHOWN: Final = 10
 SHOWN_HOSTS: Final = 12
 RECENT_JOBS: Final = 10
-KEPT: Final = ("range", "from", "to", "heat")
+KEPT_PARAMETERS: Final = ("range", "from", "to", "heat")
 OPEN_CHARTS: Final = ("operations", "hits")
 HOSTS: Final = "hosts"
 VIEWS: Final = {
@@ -88,7 +88,7 @@ class OverviewHost:
     """A host of the table."""
 
     line: HostSummaryRow
-    course: Course
+    hit_rate_trend: HitRateTrend
     busiest: Volume | None
 
     @property
@@ -113,7 +113,7 @@ class Overview:
     running: int
     waiting: int
     halt: Halt | None
-    untold_count: int
+    no_recipient_count: int
 
     @property
     def urgent(self) -> tuple[AttentionRow, ...]:
@@ -180,7 +180,7 @@ class Unfinished:
     volume_key: str
     state: str
     wishes: tuple[Wish, ...]
-    lying: RecordedVolume
+    recorded_volume: RecordedVolume
 
 
 def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) -> Overview:
@@ -203,7 +203,7 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
         running=sum(job.state == State.RUNNING for job in unfinished),
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
         halt=halt,
-        untold_count=len(untold_beside_others()),
+        no_recipient_count=len(untold_beside_others()),
     )
 
 
@@ -269,7 +269,10 @@ def _reserved_bytes(unfinished: Sequence[Unfinished]) -> int:
         return 0
     outlines = HostOutline.objects.in_bulk({job.host_id for job in unfinished})
     return sum(
-        max(promised_bytes(wish, job.lying, outlines.get(job.host_id)) for wish in job.wishes)
+        max(
+            promised_bytes(wish, job.recorded_volume, outlines.get(job.host_id))
+            for wish in job.wishes
+        )
         for job in unfinished
     )
 
@@ -304,13 +307,13 @@ def _lines(
 
 
 def _rows(user: Person, lines: Sequence[HostSummaryRow], at: datetime) -> tuple[OverviewHost, ...]:
-    courses = courses_of(lines, at)
+    trends = hit_rate_trends(lines, at)
     busiest = {line.now.busiest_id for line in lines if line.now is not None}
     volumes = Volume.objects.visible_to(user).only("key", "label").in_bulk(busiest - {None})
     return tuple(
         OverviewHost(
             line,
-            courses[line.host.pk],
+            trends[line.host.pk],
             volumes.get(line.now.busiest_id or 0) if line.now is not None else None,
         )
         for line in lines
@@ -383,7 +386,7 @@ def _tables(
 ) -> dict[str, object]:
     """`kept` is what the order of hosts leaves as it is: the time of the charts, and what the map
     shows."""
-    kept = {name: request.GET[name] for name in KEPT if name in request.GET}
+    kept = {name: request.GET[name] for name in KEPT_PARAMETERS if name in request.GET}
     return {
         "tables": fleet_tables(
             request.user, at, counted, request.GET.get("sort", ""), request.GET.get("show", "")

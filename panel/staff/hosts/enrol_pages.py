@@ -65,7 +65,7 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
             "", "error", host.error.get("message", ""), host.error.get("correction", "")
         ),
         "preflight": reported_problems(host),
-        "is_untold": any(each.host == host for each in untold_hosts()),
+        "has_no_recipient": any(each.host == host for each in untold_hosts()),
         **_found(inventory_of(host)),
     }
     return render(request, "staff/hosts/host_enrol.html", context)

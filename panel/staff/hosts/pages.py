@@ -93,12 +93,12 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
         "tab": tab,
         "tabs": tabs,
         "silent": is_silent(host, timezone.now()),
-        "untold": _untold(host) if tab == "host" else "",
+        "no_recipient": _no_recipient_text(host) if tab == "host" else "",
         **_problems(host),
     }
 
 
-def _untold(host: Host) -> str:
+def _no_recipient_text(host: Host) -> str:
     """A warning where no recipient is notified at once of problems of the host."""
     gaps = {each.host.pk: each.untold for each in untold_beside_others()}
     words = {"errors": "no recipient of errors", "anything": "no recipient"}

@@ -44,7 +44,7 @@ const said = (line, n, over) => {
   const value = line.values[at] ?? null;
   const few = line.faint[at] ? ` ${phrase("few")}` : "";
   const text = value === null ? "-" : written(line, value) + few;
-  const other = line.beside[at] ?? null;
+  const other = line.overlay[at] ?? null;
   if (!over || other === null) return text;
   return phrase("beside", { value: text, other: over.short, beside: written(line, other) });
 };
