@@ -124,7 +124,7 @@ def hosts(request: HttpRequest) -> HttpResponse:
     column, _ = order_of(LISTING, request.GET)
     if column is not None and column.name == "hits":
         # Only this order needs the trends of hosts that are not shown.
-        rows = _with_courses(rows, now)
+        rows = _with_trends(rows, now)
     sites = sorted({line.host.site for line in every if line.host.site}, key=str.casefold)
     columns = tuple(each for each in LISTING.columns if sites or each.name != "site")
     shown = list_page(request, replace(LISTING, columns=columns), rows)
@@ -148,7 +148,7 @@ def _rows(lines: Sequence[HostSummaryRow]) -> list[HostListRow]:
     return [HostListRow(line, counts.get(line.host.pk, 0)) for line in lines]
 
 
-def _with_courses(rows: Iterable[HostListRow], now: datetime) -> list[HostListRow]:
+def _with_trends(rows: Iterable[HostListRow], now: datetime) -> list[HostListRow]:
     rows = list(rows)
     trends = fleet.hit_rate_trends([row.line for row in rows], now)
     return [replace(row, hit_rate_trend=trends.get(row.line.host.pk)) for row in rows]
@@ -156,7 +156,7 @@ def _with_courses(rows: Iterable[HostListRow], now: datetime) -> list[HostListRo
 
 def _filled(rows: Iterable[HostListRow], now: datetime) -> list[HostListRow]:
     """The rows with their trends and problems. Six queries at most."""
-    rows = _with_courses(rows, now)
+    rows = _with_trends(rows, now)
     problems = problems_of([row.line.host.pk for row in rows], now)
     return [replace(row, problems=problems.get(row.line.host.pk, ())) for row in rows]
 
