@@ -188,14 +188,16 @@ def _alerts(now: datetime) -> SettingsGroup:
     away = f"{counted(unsent, 'message')} not delivered yet." if unsent else ""
     webhooks = Webhook.objects.filter(is_on=True)
     failing = webhooks.filter(Q(failures__gt=0) | Q(disabled_at__isnull=False)).count()
-    refused = f"{counted(failing, 'webhook')} not taking events: see Webhooks." if failing else ""
+    refused = (
+        f"{counted(failing, 'webhook')} not accepting events: see Webhooks." if failing else ""
+    )
     url = settings.TIERCEL_HEARTBEAT_URL
     sign = last.heartbeat_error if last is not None and url else ""
     rows = (
         SettingRow("Last evaluated", _ago(judged, now), warning=late),
         SettingRow(
-            "Told",
-            counted(routes, "route"),
+            "Recipients",
+            counted(routes, "recipient"),
             warning=away if routes else NO_RECIPIENT,
         ),
         SettingRow(

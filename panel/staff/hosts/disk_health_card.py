@@ -241,7 +241,7 @@ class CheckRow:
 
     @property
     def who(self) -> str:
-        return str(self.check.actor) if self.check.actor is not None else "somebody"
+        return str(self.check.actor) if self.check.actor is not None else "a deleted account"
 
 
 @dataclass(frozen=True, slots=True)

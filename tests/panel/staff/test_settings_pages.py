@@ -178,11 +178,11 @@ def test_the_page_asks_for_the_state_of_the_workers_by_itself(admin: Client) -> 
 
 def test_a_webhook_that_takes_nothing_is_a_warning(admin: Client) -> None:
     row = webhook("https://scripts.example.org/")
-    assert "not taking events" not in page(admin)
+    assert "not accepting events" not in page(admin)
     Webhook.objects.filter(pk=row.pk).update(failures=3)
-    assert "1 webhook not taking events: see Webhooks." in page(admin)
+    assert "1 webhook not accepting events: see Webhooks." in page(admin)
     Webhook.objects.filter(pk=row.pk).update(failures=0, disabled_at=timezone.now())
-    assert "1 webhook not taking events: see Webhooks." in page(admin)
+    assert "1 webhook not accepting events: see Webhooks." in page(admin)
 
 
 def test_settings_that_are_not_set_or_need_a_look_are_shown_alone(
