@@ -307,10 +307,10 @@ def test_a_hit_rate_of_few_accesses_is_apart_from_the_others(staff: Client) -> N
             start=timezone.now() - timedelta(seconds=40),
         )  # fmt: skip
     found = staff.get(reverse("volume-series", args=[there.volume.key])).json()
-    told, faint = found["series"]["hit_rate"], found["faint"]["hit_rate"]
-    assert set(told) == {None, 0.9}
+    values, faint = found["series"]["hit_rate"], found["faint"]["hit_rate"]
+    assert set(values) == {None, 0.9}
     assert set(faint) == {None, 0.6}
-    assert all(one is None or other is None for one, other in zip(told, faint, strict=True))
+    assert all(one is None or other is None for one, other in zip(values, faint, strict=True))
 
 
 def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
@@ -402,13 +402,15 @@ def test_a_volume_that_is_not_created_yet_has_no_charts(staff: Client) -> None:
 
 def test_customers_are_told_in_plain_words(rf: RequestFactory) -> None:
     volume = sampled().volume
-    for person, told in ((make.user(), True), (make.staff_user(), False)):
+    for person, is_customer in ((make.user(), True), (make.staff_user(), False)):
         request = rf.get("/")
         request.user = person
         text = render_to_string("parts/_charts.html", chart_context(volume, request))
-        assert ("Reads from SSD" in text) is told
-        assert ("Cache contents" in text) is not told
-        assert any(word in text for word in ("Dirty", "IOPS", "Hit rate", "host")) is not told
+        assert ("Reads from SSD" in text) is is_customer
+        assert ("Cache contents" in text) is not is_customer
+        assert (
+            any(word in text for word in ("Dirty", "IOPS", "Hit rate", "host")) is not is_customer
+        )
 
 
 def test_members_get_the_figures_of_their_volumes_alone(client: Client) -> None:

@@ -115,7 +115,7 @@ def test_another_volume_is_laid_over_by_its_name_or_its_key(staff: Client) -> No
 
 
 @pytest.mark.parametrize("text", ["", "nobody's", "twice"])
-def test_a_volume_that_nobody_can_mean_is_told_of(staff: Client, text: str) -> None:
+def test_an_unknown_or_ambiguous_volume_is_reported(staff: Client, text: str) -> None:
     there = reading(scene(), 100)
     for _ in range(2):
         named(scene(), "twice")

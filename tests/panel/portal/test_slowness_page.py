@@ -1,4 +1,4 @@
-"""Why it is slow, for the customer who has the volume: plain words, and nobody else's name."""
+"""Why it is slow, for the volume's customer: plain words, and no other customer's name."""
 
 from __future__ import annotations
 

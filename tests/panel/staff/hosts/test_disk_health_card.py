@@ -109,7 +109,9 @@ def test_what_a_disk_says_is_only_text(client: Client, host: Host) -> None:
     assert "<script>" not in text and "&lt;script&gt;" in text
 
 
-def test_a_disk_that_is_gone_is_shown_until_somebody_accepts_it(client: Client, host: Host) -> None:
+def test_a_disk_that_is_gone_is_shown_until_its_loss_is_accepted(
+    client: Client, host: Host
+) -> None:
     read(host, nvme("M", "N1"), nvme("M", "N2"), days_ago=1)
     read(host, nvme("M", "N1"))
     text = card(client, host)

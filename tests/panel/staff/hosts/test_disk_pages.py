@@ -75,7 +75,7 @@ def test_what_was_accepted_is_undone_by_the_button_below(admin: Client) -> None:
     assert stale.status_code == 422 and "changed again" in stale.content.decode()
 
 
-def test_a_disk_that_is_gone_is_listed_until_somebody_accepts_it_on_its_page(admin: Client) -> None:
+def test_a_disk_that_is_gone_is_listed_until_its_loss_is_accepted(admin: Client) -> None:
     host = scene(make.lv()).host
     of, stays = read(3, host), disk(dom(1), "sdb")
     record_smart(host, reply(stays), "b", timezone.now())

@@ -61,7 +61,7 @@ def test_the_menu_shows_how_far_a_step_is(staff: Client) -> None:
     assert "1 GiB of 4 GiB" in text
 
 
-def test_whoever_opens_the_menu_alone_sees_all_jobs(staff: Client) -> None:
+def test_the_menu_opened_as_a_page_shows_all_jobs(staff: Client) -> None:
     assert staff.get(reverse("running-jobs")).headers["Location"] == reverse("jobs")
 
 
