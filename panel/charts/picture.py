@@ -39,8 +39,8 @@ class OverlayKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlay:
-    """`words` is the legend, a sentence; `short` stands beside single figures. `names` are the
-    series that the person gets of it."""
+    """`words` is the legend, a sentence; `short` labels single figures. `names` are the series that
+    the person gets of it."""
 
     kind: OverlayKind
     span: Span
@@ -65,7 +65,8 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """`trouble` says why what was asked for is not laid over, "" where nothing was or it is."""
+    """`trouble` says why the requested overlay is not shown, "" where none was requested or it is
+    shown."""
 
     subject: ChartSubject
     span: Span

@@ -136,8 +136,8 @@ def _own_panels(volume: Volume, *, plain: bool) -> Iterator[definitions.ChartPan
 
 
 def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> ChartSubject:
-    """A volume that the person may see. `plain`: by itself, for everybody who is not staff; they
-    get no more than the lines of their charts, and nothing of an earlier owner's time."""
+    """A volume that the person may see. `plain`: the default for everyone but staff; they get only
+    the lines of their charts, and nothing from an earlier owner's time."""
     plain = not is_staff(person) if plain is None else plain
     since = theirs_since(volume) if plain else None
     legs = disk_panels.leg_panels(
@@ -176,7 +176,7 @@ def _slow_read_ms(volume: Volume) -> int:
 
 
 def of_host(host: Host, disk: str = "") -> ChartSubject:
-    """All volumes of a host together, its disks, and of the one named `disk`, by itself the first
+    """All volumes of a host together, its disks, and for the one named `disk`, by default the first
     slow one, what it did and which volumes use it, or the array that it is a member of. For
     staff."""
     facts = inventory_of(host)

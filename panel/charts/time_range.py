@@ -54,7 +54,7 @@ YEARS: Final = (2000, 9000)
 """Near the ends of the calendar, one more step is no valid date."""
 
 SampledEvery = Callable[[datetime, datetime], int]
-"""How many seconds are between the samples of a time."""
+"""How many seconds lie between the samples of a period."""
 KnownSince = Callable[[], datetime | None]
 """Since when there are figures."""
 

@@ -78,7 +78,7 @@ def _weight(words: list[str], title: str, text: str) -> int:
 
 
 def _excerpt(text: str, words: list[str]) -> SafeString:
-    """What stands around the first word, with each word marked."""
+    """The text around the first match, with each word marked."""
     any_word = re.compile("|".join(re.escape(word) for word in words), re.IGNORECASE)
     first = any_word.search(text)
     begin = max(0, (first.start() if first else 0) - AROUND // 2)

@@ -42,7 +42,7 @@ def order(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @member_view
 def order_status(request: HttpRequest, key: str) -> HttpResponse:
-    """The part of that page that renews itself."""
+    """The part of that page that refreshes."""
     return render(request, "portal/_order.html", _context(request, _order_of(request, key)))
 
 

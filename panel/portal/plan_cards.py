@@ -163,7 +163,7 @@ def enough_plan(cards: Sequence[PlanCard]) -> PlanCard | None:
 
 
 def spares_dearer(cards: Sequence[PlanCard]) -> PlanCard | None:
-    """The plan that is enough where a dearer one helps too; None else."""
+    """The plan that is enough where a more expensive one helps too; None else."""
     cheapest = enough_plan(cards)
     if cheapest is None or cheapest.offer.price_minor == _helping(cards)[-1].offer.price_minor:
         return None

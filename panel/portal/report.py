@@ -101,7 +101,7 @@ def _context(order: Order, proof: Proof) -> dict[str, object]:
 def _chart(
     request: HttpRequest, order: Order, proof: Proof | None, *, plain: bool
 ) -> dict[str, object]:
-    """The chart around the order, unless its page is asked for another time."""
+    """The chart around the order, unless the request names another period."""
     if proof is None or "print" in request.GET:
         return {}
     if not {"range", "from"} & set(request.GET):
@@ -122,7 +122,8 @@ def _around(proof: Proof) -> tuple[datetime, datetime]:
 
 
 def _poll_seconds(proof: Proof | None) -> int | None:
-    """After how many seconds an unfinished report is asked for again; None for a finished one."""
+    """After how many seconds the page of an unfinished report refreshes; None for a finished
+    one."""
     if proof is not None and proof.is_over:
         return None
     short, long = POLLS

@@ -202,7 +202,7 @@ def _last(request: HttpRequest, volume: Volume) -> dict[str, object] | None:
 @require_safe
 @member_view
 def volume_glance(request: HttpRequest, key: str) -> HttpResponse:
-    """The answer alone: the element of the volume's page that renews itself."""
+    """The answer alone: the element of the volume's page that refreshes."""
     volume = get_object_or_404(volumes_of(request.user), key=key)
     return render(request, "portal/_glance.html", {"card": _card(volume, None), "volume": volume})
 
@@ -210,8 +210,8 @@ def volume_glance(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @member_view
 def volume_running(request: HttpRequest, key: str) -> HttpResponse:
-    """The change that runs, as the pages of a volume show it. At its end the page is loaded again,
-    since plan, price and history are others now."""
+    """The change that runs, as the pages of a volume show it. At its end the page reloads, since
+    plan, price and history have changed."""
     volume = get_object_or_404(volumes_of(request.user), key=key)
     running = changes_of(request.user).filter(volume=volume).unfinished().first()
     if running is None and request.headers.get("HX-Request"):
@@ -244,7 +244,7 @@ def _card(volume: Volume, running: Job | None) -> Card:
 @require_safe
 @member_view
 def member_figures(request: HttpRequest, key: str) -> HttpResponse:
-    """The latest figures alone: the element of the charts' page that renews itself."""
+    """The latest figures alone: the element of the charts' page that refreshes."""
     row = row_of(request, key)
     return render(request, "portal/_figures.html", {"row": row, "volume": row.volume})
 
@@ -266,7 +266,7 @@ def plan_change(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @member_view
 def change_status(request: HttpRequest, key: str) -> HttpResponse:
-    """The part of that page that renews itself until the change is over."""
+    """The part of that page that refreshes until the change is over."""
     return render(request, "portal/_change.html", _status(request, key))
 
 

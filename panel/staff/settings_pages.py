@@ -349,7 +349,7 @@ def _unreadable() -> SettingRow:
     first = next(iter(noted.items()), None)
     warning = "" if first is None else f"{first[0]}: {first[1]}."
     more = " or more" if len(noted) >= NOTED_LIMIT else ""
-    said = f"{len(noted)}{more} asked for in a day" if noted else "none asked for in a day"
+    said = f"{len(noted)}{more} requested in a day" if noted else "none requested in a day"
     return SettingRow("Unreadable chunks", f"{said}, {aside:,} set aside", "", warning)
 
 

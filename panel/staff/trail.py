@@ -155,7 +155,7 @@ def _edits(name: str, numbers: list[int]) -> Iterator[tuple[int, TrailRow]]:
 
 
 def _named(event: Any, record: Any, route: str) -> tuple[str, str]:
-    """The name of a record and its page, which one that was deleted has no more."""
+    """The name of a record and its page; a deleted record has no page."""
     title = next(
         (str(getattr(event, each, "") or "") for each in NAMES if hasattr(event, each)), ""
     )

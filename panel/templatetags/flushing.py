@@ -58,7 +58,7 @@ def is_fastest(step: Step) -> bool:
 
 @register.filter
 def why_fastest(step: Step) -> str:
-    """Why the speed of the step cannot be raised any more."""
+    """Why the speed of the step cannot be raised further."""
     return f"The {'flush' if is_flush(step) else 'step'} already runs at the highest speed."
 
 

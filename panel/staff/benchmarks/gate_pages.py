@@ -153,7 +153,7 @@ def is_choosing(gate: Gate) -> bool:
 @staff_view(Right.OPERATE)
 @require_POST
 def choose_gate_plan(request: HttpRequest, key: str) -> HttpResponse:
-    """Begin with one of the plans: `slower` is the share that is to be named."""
+    """Start with one of the plans: `slower` is the share to detect."""
     gate = find_gate(request, key)
     text = request.POST.get("slower", "")
     slower = float(text) if text.replace(".", "", 1).isdecimal() and len(text) < 9 else 0.0

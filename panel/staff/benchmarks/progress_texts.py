@@ -16,8 +16,8 @@ from storage.models import Benchmark, BenchmarkRun, BenchmarkState, RunState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownProgress:
-    """`headline` and `detail` say where it stands, the others what a button would do now; "" for a
-    button that there is not."""
+    """`headline` and `detail` describe its progress, the others what a button would do now; "" for
+    a button that is not shown."""
 
     done: int
     total: int
@@ -32,7 +32,7 @@ class ShownProgress:
 def shown_progress(
     benchmark: Benchmark, runs: Sequence[BenchmarkRun], now: datetime
 ) -> ShownProgress:
-    """Where it stands now. Results from elsewhere are as far as they will ever be."""
+    """Its progress now. Imported results are complete."""
     try:
         progress = progress_of(standings_of(runs), now)
     except BadSpec:

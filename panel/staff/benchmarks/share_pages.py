@@ -45,7 +45,7 @@ class ShareForm(forms.Form):
 @staff_view(Right.OPERATE)
 @require_POST
 def share_benchmark(request: HttpRequest, key: str) -> HttpResponse:
-    """Make a link that ends by itself."""
+    """Create a link that expires."""
     row, form = benchmark_of(request, key), ShareForm(request.POST)
     if not form.is_valid():
         messages.error(request, f"A link is valid for 1 to {MOST_DAYS} days.")
@@ -107,7 +107,7 @@ def shared_csv(request: HttpRequest, token: str) -> HttpResponse:
 @require_safe
 @beyond()
 def shared_json(request: HttpRequest, token: str) -> HttpResponse:
-    """Everything from which the figures can be computed anew, without names."""
+    """Everything from which the figures can be recomputed, without names."""
     answer = JsonResponse(exported_to_strangers(_shared(token)))
     answer.headers["Content-Disposition"] = 'attachment; filename="benchmark.json"'
     return _unlisted(answer)

@@ -157,7 +157,7 @@ def delete_customer(request: HttpRequest, key: str) -> HttpResponse:
 
 class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]
     """Name and external id; an external id belongs to one customer. A name that another customer
-    has asks for a second look."""
+    has must be confirmed."""
 
     is_namesake = forms.BooleanField(required=False, label="Use this name anyway")
 

@@ -125,7 +125,7 @@ def at_once(rows: tuple[AttentionRow, ...]) -> tuple[AttentionRow, ...]:
 
 
 def of_all_hosts(problem: Problem, pages: Mapping[str, str]) -> AttentionRow:
-    """The row of the global stop, or of what stands still in the panel itself."""
+    """The row of the global stop, or of a standstill in the panel itself."""
     return AttentionRow(
         severity=problem.severity,
         at_risk=False,

@@ -133,7 +133,7 @@ class Overview:
 
     @property
     def hosts_note(self) -> str:
-        """What is to be said of the hosts that are not up."""
+        """A note about the hosts that are not up."""
         notes = [f"{self.fleet.down_count} unreachable"] if self.fleet.down_count else []
         notes += [f"{self.fleet.new_count} awaiting approval"] if self.fleet.new_count else []
         return ", ".join(notes)
@@ -141,8 +141,8 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class FleetTables:
-    """The first of the fleet, of the kind that is asked for (`show`, of `VIEWS`): hosts by `sort`,
-    volumes by what they do, or the latest jobs. The others are empty."""
+    """The first of the fleet, of the requested kind (`show`, of `VIEWS`): hosts by `sort`, volumes
+    by what they do, or the latest jobs. The others are empty."""
 
     show: str
     sort: str
@@ -232,7 +232,7 @@ def fleet_tables(
 
 
 def _recent(jobs: JobQuerySet) -> list[Job]:
-    """The latest to have ended, begun or been asked for, among the youngest."""
+    """The latest to have ended, started or been requested, among the youngest."""
     young = jobs.order_by("-pk").values("pk")[: RECENT_JOBS * 5]
     latest = Coalesce("ended_at", "started_at", "created_at").desc()
     return list(jobs.filter(pk__in=young).told().order_by(latest)[:RECENT_JOBS])
@@ -356,8 +356,8 @@ def _charts(request: HttpRequest) -> dict[str, Any]:
 @staff_view()
 @require_safe
 def fleet_fragment(request: HttpRequest) -> HttpResponse:
-    """The parts of the first page that renew themselves: what needs attention, with `?part=heat`
-    the map of hosts by time, and with `?part=tables` the tables below the charts."""
+    """The parts of the first page that refresh: what needs attention, with `?part=heat` the map of
+    hosts by time, and with `?part=tables` the tables below the charts."""
     at, part = timezone.now(), request.GET.get("part")
     if part == "heat":
         return render(request, "staff/dashboard/_heat_card.html", _heat(request, at))

@@ -246,8 +246,8 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True)
 class ArrayRow:
-    """`state` with its tone, `progress` of what it does now and `notes` are words. `commands`
-    are what to type on the host, one after the other. `check` is the last that was asked for;
+    """`state` with its tone, `progress` of its current activity and `notes` are words. `commands`
+    are what to type on the host, one after the other. `check` is the last one requested;
     `no_replacement` says why no disk of it can be replaced now."""
 
     array: Array
@@ -266,7 +266,7 @@ class ArrayRow:
 
 
 def arrays_of(host: Host, facts: HostFacts, failing: Collection[str] = ()) -> tuple[ArrayRow, ...]:
-    """In the inventory's order. `failing` are the disks that say so. One query."""
+    """In the inventory's order. `failing` are the disks that report a failure. One query."""
     asked: dict[str, MediaCheck] = {}
     uuids = [array.uuid for array in facts.arrays]
     checks = MediaCheck.objects.filter(host=host, disk=None, array_uuid__in=uuids)
@@ -362,7 +362,7 @@ def _commands(facts: HostFacts, array: Array, failing: Collection[str]) -> tuple
         ]
         if len(removed) < len(faulty):
             removed.append(f"{manage} --remove detached")
-        # A spare, or a disk that is being filled, takes the place by itself.
+        # A spare, or a disk that is being filled, takes the place automatically.
         added = [] if array.is_at_work or array.spares else _added(facts, array, manage)
         return (*removed, *added)
     dying = [name for name in names[1:] if any(is_part_of(name, disk) for disk in failing)]

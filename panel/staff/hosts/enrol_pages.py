@@ -47,7 +47,7 @@ def new_host(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
     """GET: the line to paste (after a fresh proof: it makes a host one of ours) and how far the
-    host has come; the page renews itself until all is known. POST: a new command, also to upgrade a
+    host has come; the page refreshes until all is known. POST: a new command, also to upgrade a
     host."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     if request.method == "POST":
@@ -87,7 +87,7 @@ def _found(facts: HostFacts | None) -> dict[str, object]:
 
 
 class HostForm(forms.Form):
-    """Where a new host is reached. A name that is in use is refused, unless its host never came."""
+    """Where a new host is reached. A name in use is refused, unless its host never enrolled."""
 
     name = forms.CharField(
         validators=[demand_name],

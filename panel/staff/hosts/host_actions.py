@@ -67,7 +67,7 @@ def accept_host(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
-    """Ask for a fresh inventory; the host's page renews itself until it is there."""
+    """Ask for a fresh inventory; the host's page refreshes until it is there."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     asked_at = database_now().timestamp()
     notify_workers.host(host.pk)

@@ -59,7 +59,7 @@ BUSIEST_SHOWN, FEW = 5, 3
 """Of a host with many problems, these come first: its page stays one that can be read."""
 MANY_PROBLEMS: Final = 3
 PROBLEMS_SHOWN: Final = 3
-"""The others unfold; data at risk stands first, and is always shown."""
+"""The others unfold; data at risk comes first, and is always shown."""
 CHARTS_SHOWN: Final = 4
 DRIFTS_SHOWN: Final = 12
 MISSING_SHOWN: Final = 20
@@ -68,7 +68,7 @@ PATIENCE_SECONDS: Final = 60
 PROPOSED: Final = timedelta(hours=2)
 """The default length of a maintenance."""
 READ: Final = json.dumps({"hostread": {"target": "body"}})
-"""The event after which the parts of a page that came later ask for themselves anew."""
+"""The event after which the parts of a page that were loaded later refresh."""
 
 
 def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
@@ -285,7 +285,7 @@ def host_disks(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
     """The jobs of a host that have not ended, the last ones that have, and the SSD space that
-    accepted ones will take. The list renews itself."""
+    accepted ones will take. The list refreshes."""
     shown = find_host(request, key)
     all_jobs = Job.objects.visible_to(request.user).with_names().filter(host=shown, dry_run=False)
     unfinished = list(all_jobs.unfinished()[:LAST_JOBS])
@@ -328,7 +328,7 @@ def _maintenance_end(host: Host, now: datetime) -> datetime:
 @staff_view()
 @require_safe
 def host_now(request: HttpRequest, key: str) -> HttpResponse:
-    """What the host does now: the element of its page that renews itself."""
+    """What the host does now: the element of its page that refreshes."""
     shown = get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
     now, figures = timezone.now(), figures_of(shown)
     context = {

@@ -84,7 +84,7 @@ class AcceptLossForm(forms.Form):
 @staff_view()
 @require_safe
 def history(request: HttpRequest, key: str) -> HttpResponse:
-    """`compare` is a restart into another kernel, by its number; without it, a loss that stands is
+    """`compare` is a restart into another kernel, by its number; without it, an open loss is
     shown."""
     shown = find_host(request, key)
     if wants_csv(request):
@@ -153,7 +153,7 @@ def _named(request: HttpRequest) -> str:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def accept_fault(request: HttpRequest, key: str) -> HttpResponse:
-    """New plans of this host may rely on what the `fault` spoils."""
+    """Accept the `fault`: new plans of this host may rely on what it breaks."""
     host, fault = find_host(request, key), _named(request)
     form = AcceptFaultForm(fault, request.POST)
     if not form.is_valid():

@@ -67,7 +67,7 @@ class ConfirmForm(forms.Form):
     not_before = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M"])
 
     def clean_not_before(self) -> datetime | None:
-        """None for at once, also where the time has come meanwhile."""
+        """None for at once, also where the time has passed meanwhile."""
         at: datetime | None = self.cleaned_data["not_before"]
         now = database_now()
         if at is not None and at > now + LATEST:

@@ -53,7 +53,7 @@ def waiting_reason(
     working: int,
     now: datetime,
 ) -> WaitingReason | None:
-    """None for a job that waits for nothing but its own work, or for a person's decision.
+    """None for a job that only waits for its own work, or for a person's decision.
 
     `halt` is the global stop, `holder` the job that changes the same volume group now, `working`
     how many jobs workers are at now.

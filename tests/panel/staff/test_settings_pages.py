@@ -103,13 +103,13 @@ def test_samples_that_cannot_be_read_are_shown_and_why(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunk_store, "NOTED", f"test:{new_key()}")
-    assert "none asked for in a day, 0 set aside" in page(admin)
+    assert "none requested in a day, 0 set aside" in page(admin)
     start = datetime(2026, 11, 1, tzinfo=UTC)
     unread: dict[str, str] = {}
     assert readable(VOLUMES, Resolution.HOUR, start, 3, FORMAT, b"rust", unread) is None
     chunk_store.note_unreadable(unread)
     text = page(admin)
-    assert "1 asked for in a day, 0 set aside" in text
+    assert "1 requested in a day, 0 set aside" in text
     assert "volume 3, 1 hour, 2026-11-01 00:00 UTC: zlib" in text
 
 
