@@ -64,8 +64,8 @@ class NothingImported(Refused):
     """No file gave a result; `remarks` say of each why."""
 
     def __init__(self, remarks: Sequence[Remark]) -> None:
-        first = remarks[0].sentence if remarks else "There is no result in these files."
-        super().__init__("invalid", first, "Give fio's JSON, or the JSON of YABS.")
+        first = remarks[0].sentence if remarks else "These files contain no results."
+        super().__init__("invalid", first, "Provide fio's JSON, or the JSON of YABS.")
         self.remarks = tuple(remarks)
 
 

@@ -20,7 +20,7 @@ def replayed_heat(user: Person, key: str) -> HeatFigures:
         raise Refused(
             "not_found",
             "No volume that you may see has this key.",
-            "Open the volume. The last part of its address is its key.",
+            "Open the volume: the last part of its address is the key.",
         )
     now = database_now()
     figures = heat_replay(rows[0], now)

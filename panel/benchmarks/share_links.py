@@ -27,7 +27,7 @@ def share_by_link(benchmark: Benchmark, days: int = DAYS) -> str:
     if not benchmark.runs.filter(summary__isnull=False).exists():
         raise Refused("not_now", "No run has a result yet.", "Share it once the first run is done.")
     if not 1 <= days <= MOST_DAYS:
-        raise Refused("invalid", f"{days} days are not possible.", f"Choose 1 to {MOST_DAYS}.")
+        raise Refused("invalid", f"{days} days is not a valid period.", f"Choose 1 to {MOST_DAYS}.")
     if not is_shared(benchmark, database_now()):
         benchmark.share_key = secrets.token_urlsafe(KEY_BYTES)
     benchmark.share_until = database_now() + timedelta(days=days)
