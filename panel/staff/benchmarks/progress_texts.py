@@ -82,7 +82,7 @@ def _stop_text(running: BenchmarkRun, now: datetime) -> str:
     return (
         f"The current run stops after {seconds(_gone(running, now))} of about "
         f"{seconds(seconds_of(running.matrix_cell))}, and its scratch volumes are removed. Its "
-        "measurements are kept, marked with how far it got. The run is repeated when you resume."
+        "measurements are kept, marked as incomplete. The run is repeated when you resume."
     )
 
 

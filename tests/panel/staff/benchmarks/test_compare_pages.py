@@ -54,7 +54,7 @@ def test_single_runs_are_compared(staff: Client, there: Scene) -> None:
 
 
 def test_what_is_not_there_is_said(staff: Client) -> None:
-    assert "Nothing with a result is called nothing." in page(staff, "nothing")
+    assert "No benchmark or run with a result is called nothing." in page(staff, "nothing")
 
 
 def test_charts_and_figures_of_the_comparison_are_there(staff: Client, there: Scene) -> None:
