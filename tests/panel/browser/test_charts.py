@@ -331,7 +331,7 @@ def test_the_live_view_shows_each_second_as_it_comes(
     context = browser.new_context()
     page, complaints = opened(context, served, there, "15m")
     page.get_by_role("button", name="Show live figures").click()
-    expect(page.get_by_text("Live figures begin")).to_be_visible()
+    expect(page.get_by_text("Starting live figures")).to_be_visible()
     for iops in (120, 340):
         seconds = [
             {"at": 0.0, "read_iops": 1.0 * iops - each, "write_iops": 7.0, "read_ms": 0.4}

@@ -61,7 +61,7 @@ def read(host: Host, *documents: Any, days_ago: int = 0, **more: Any) -> None:
 
 
 def test_a_host_that_was_not_asked_says_so(client: Client, host: Host) -> None:
-    assert "asked for the first time within 5 minutes" in card(client, host)
+    assert "read for the first time within 5 minutes" in card(client, host)
 
 
 def test_a_host_without_smartctl_says_what_to_do(client: Client, host: Host) -> None:

@@ -56,7 +56,7 @@ def test_errors_are_accepted_with_a_reason_and_the_page_says_by_whom(admin: Clie
     of = read(0)
     read(3, of.host)
     refused = admin.post(address(of, "host-disk-accept"), {"reason": ""})
-    assert refused.status_code == 422 and "Enter why" in refused.content.decode()
+    assert refused.status_code == 422 and "Enter a reason" in refused.content.decode()
     admin.post(address(of, "host-disk-accept"), {"reason": "A power cut"})
     text = page(admin, of)
     assert "by ada@example.com: A power cut" in text
