@@ -151,11 +151,7 @@ class ContestOutcome:
             claim = f", so it is wrong in at most {100 * chance:g} of 100 comparisons"
         boots = {run.boot_id for each in self.contest.entrants for run in each.runs} - {""}
         is_one_boot = len(boots) == 1 and self.noun != "boot"
-        once = (
-            " All in one boot of the host: another boot may give another result."
-            if is_one_boot
-            else ""
-        )
+        once = " All in one boot of the host: another boot may be different." if is_one_boot else ""
         return f"It rests on {runs}{claim}.{once}"
 
     @property

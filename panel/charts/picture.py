@@ -65,8 +65,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """`trouble` says why the requested overlay is not shown, "" where none was requested or it is
-    shown."""
+    """`trouble` says why a requested overlay is missing, "" where none is."""
 
     subject: ChartSubject
     span: Span

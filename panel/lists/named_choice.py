@@ -23,8 +23,7 @@ NOUNS: Final = {"customers": "customer", "hosts": "host"}
 
 
 def choice_text(row: Customer | Host) -> str:
-    """How a row is named where one is chosen: with its external id, which distinguishes
-    namesakes."""
+    """How a row is named in a choice: with its external id, which distinguishes namesakes."""
     external_id = getattr(row, "external_id", "")
     return f"{row.name}{SEPARATOR}{external_id}" if external_id else row.name
 

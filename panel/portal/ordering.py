@@ -133,8 +133,7 @@ class Wanted:
 
     @property
     def is_charged(self) -> bool:
-        """Whether a month costs more than now: only then must the customer confirm their
-        identity."""
+        """Whether a month costs more than now: only then is the identity confirmed first."""
         paid = prices.paid(self.row.volume)
         return self.agreed_minor > (paid.minor if paid is not None else 0)
 

@@ -77,10 +77,9 @@ class PlanCard:
     def is_better(self) -> bool:
         """Whether it can be ordered or tried now and is more than the volume has."""
         plan = self.offer.plan
-        is_other = plan is not None and not self.offer.is_current and not self.is_less
-        return (
-            is_other and not self.has_no_benefit and (self.has_trial or self.choice.refusal is None)
-        )
+        if plan is None or self.offer.is_current or self.is_less or self.has_no_benefit:
+            return False
+        return self.has_trial or self.choice.refusal is None
 
     @property
     def saved_seconds(self) -> float | None:
@@ -213,8 +212,7 @@ def says_today(cards: Sequence[PlanCard], use: Use) -> bool:
 
 
 def no_help(cards: Sequence[PlanCard]) -> Expectation | None:
-    """The expectation shown for all plans at once where none of the more expensive ones would
-    help."""
+    """The expectation shown once for all plans where none that costs more would help."""
     more = [
         card
         for card in cards

@@ -122,8 +122,7 @@ def _around(proof: Proof) -> tuple[datetime, datetime]:
 
 
 def _poll_seconds(proof: Proof | None) -> int | None:
-    """After how many seconds the page of an unfinished report refreshes; None for a finished
-    one."""
+    """The seconds until the page of an unfinished report refreshes; None for a finished one."""
     if proof is not None and proof.is_over:
         return None
     short, long = POLLS

@@ -23,8 +23,7 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Each kind as a whole: if one value cannot be opened, it is named and its kind is left
-        unchanged."""
+        """Seal each kind as a whole; one with an unreadable value stays unchanged and is named."""
         self.stdout.write(f"second factors: {_factors()} sealed anew")
         self.stdout.write(f"addresses for alerts: {_alert_routes()} sealed anew")
         if not settings.TIERCEL_HOST_KEYS_SECRET:

@@ -231,8 +231,7 @@ def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
-    """Which one, to which group, and its typed serial number, which guards against the wrong
-    drive."""
+    """Which one, to which group, and its serial number, typed to guard against mix-ups."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
     offer = preparations(facts) if facts is not None else None
@@ -242,8 +241,7 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def replace_member(request: HttpRequest, key: str, array: str) -> HttpResponse:
-    """Which disk takes which place, and its typed serial number, which guards against the wrong
-    drive."""
+    """Which disk takes which place, and its serial number, typed to guard against mix-ups."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
     named = [each for each in facts.arrays if each.name == array] if facts is not None else []

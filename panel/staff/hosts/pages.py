@@ -372,8 +372,7 @@ class PendingRefresh:
 def pending_refresh(
     asked_at: str, facts_at: datetime | None, now: datetime
 ) -> PendingRefresh | None:
-    """What the page still waits for; None where no refresh was requested or the inventory has
-    arrived."""
+    """What the page still waits for; None without a request, and once the inventory is there."""
     try:
         since = float(asked_at)
     except ValueError:

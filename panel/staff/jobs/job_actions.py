@@ -131,8 +131,7 @@ def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _demand_for(request: HttpRequest, job: Job) -> None:
-    """To start, resume or roll back a job, a person needs the right and the identity check of its
-    kind."""
+    """Starting, resuming and rolling back need the right and the identity check of the kind."""
     if not may(request.user, right := right_to(job)):
         raise PermissionDenied(right)
     if job.kind in PROVEN:

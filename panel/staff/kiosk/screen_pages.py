@@ -27,8 +27,7 @@ TIMES: Final = {"24h": LAST_DAY, "3h": LAST_3H}
 @beyond()
 @translation.override("en")
 def kiosk(request: HttpRequest, token: str) -> HttpResponse:
-    """The page of a link; `by` is the measure that colours the map, `range` is its length of
-    time."""
+    """The page of a link; `by` is the measure that colours the map, `range` its time range."""
     return _shown(request, token, "staff/kiosk/screen.html")
 
 
