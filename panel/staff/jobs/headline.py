@@ -39,7 +39,7 @@ def headline(job: Job, *, begun: bool) -> str:
 
 def detail(job: Job, *, is_at_work: bool = False) -> str:
     """What the headline does not say: what it does now, or how it ended; "" where that is all. An
-    error is shown apart from it. `is_at_work`: a step runs on the host, with or without a worker."""
+    error is shown apart from it. `is_at_work`: a step runs on the host, with or without worker."""
     if job.state in (State.FAILED, State.NEEDS_ATTENTION):
         return job.explanation if "undone" in job.error else ""
     if job.state == State.RUNNING and not job.explanation:
