@@ -116,7 +116,7 @@ def count_heat(request: HttpRequest, key: str) -> HttpResponse:
             request, gettext("The measurement is off. The data measured so far was deleted.")
         )
     else:
-        messages.success(request, gettext("The measurement is on."))
+        messages.success(request, gettext("The measurement is allowed."))
     return redirect("my-volume", key)
 
 
