@@ -180,7 +180,7 @@ class Unfinished:
     volume_key: str
     state: str
     wishes: tuple[Wish, ...]
-    recorded_volume: RecordedVolume
+    recorded: RecordedVolume
 
 
 def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) -> Overview:
@@ -269,10 +269,7 @@ def _reserved_bytes(unfinished: Sequence[Unfinished]) -> int:
         return 0
     outlines = HostOutline.objects.in_bulk({job.host_id for job in unfinished})
     return sum(
-        max(
-            promised_bytes(wish, job.recorded_volume, outlines.get(job.host_id))
-            for wish in job.wishes
-        )
+        max(promised_bytes(wish, job.recorded, outlines.get(job.host_id)) for wish in job.wishes)
         for job in unfinished
     )
 

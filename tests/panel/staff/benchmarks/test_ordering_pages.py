@@ -96,7 +96,7 @@ def test_a_run_that_does_not_fit_is_refused(staff: Client, there: Scene) -> None
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("data_gib", "four", "is no size"),
+        ("data_gib", "four", "is not a size"),
         ("data_gib", ",".join("123456789"), ""),
         ("start", "02:00", "Enter both times"),
         ("job_file", "[a]\nrw=read\nfilename=/dev/sda\nexec_prerun=x", "Line 4"),
