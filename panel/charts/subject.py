@@ -73,9 +73,8 @@ class ChartSubject:
     `every` so many seconds; `nearest` says when the last figure before a time was taken; without
     one, the first after it. `added` puts figures to them that cost more, for who draws or lists
     them, and `apart` those of the panels that are so; `labels` names lines whose subject depends on
-    the time. `who_url` tells who made it at a moment. `disks` can have charts of their own; `disk`
-    is the one that has. Before `known_since` there was nothing to
-    measure.
+    the time. `who_url` answers which volumes caused it at a moment. `disks` can have charts of
+    their own; `disk` is the one that has. Before `known_since` there was nothing to measure.
     """
 
     name: str
@@ -137,8 +136,8 @@ def _own_panels(volume: Volume, *, plain: bool) -> Iterator[definitions.ChartPan
 
 
 def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> ChartSubject:
-    """A volume that the person may see. `plain`: by itself, for everybody who is not staff; they
-    get no more than the lines of their charts, and nothing of an earlier owner's time."""
+    """A volume that the person may see. `plain`: the default for everyone but staff; they get only
+    the lines of their charts, and nothing from an earlier owner's time."""
     plain = not is_staff(person) if plain is None else plain
     since = owned_since(volume) if plain else None
     legs = disk_panels.leg_panels(
@@ -177,7 +176,7 @@ def _slow_read_ms(volume: Volume) -> int:
 
 
 def of_host(host: Host, disk: str = "") -> ChartSubject:
-    """All volumes of a host together, its disks, and of the one named `disk`, by itself the first
+    """All volumes of a host together, its disks, and for the one named `disk`, by default the first
     slow one, what it did and which volumes use it, or the array that it is a member of. For
     staff."""
     facts = inventory_of(host)

@@ -96,7 +96,7 @@ def _hour(parts: list[Aggregate]) -> Hour:
 
 
 def _learning(parts: list[Aggregate]) -> Learning:
-    """As long as staff look at it: bcache tells its fill so seldom that it takes the whole hour."""
+    """As long as staff look at it: bcache reports its fill rarely, so this takes the hour."""
     is_seldom = parts[-1].last["technology"] == CachedBy.BCACHE
     first = 0 if is_seldom else PARTS // 2
     return learning([_cache_part(part) for part in parts if part.n >= first])

@@ -182,20 +182,22 @@ def _alerts(now: datetime) -> SettingsGroup:
     last = AlertRound.objects.first()
     judged = last.at if last is not None else None
     is_late = judged is None or (now - judged).total_seconds() > STALE_SECONDS
-    late = "Alerts are not judged: check that worker and beat run." if is_late else ""
+    late = "Alerts are not evaluated: check that worker and beat run." if is_late else ""
     routes = AlertRoute.objects.in_use().count()
     unsent = AlertDelivery.objects.unsent().filter(attempts__gt=0).count()
     away = f"{counted(unsent, 'message')} not delivered yet." if unsent else ""
     webhooks = Webhook.objects.filter(is_on=True)
     failing = webhooks.filter(Q(failures__gt=0) | Q(disabled_at__isnull=False)).count()
-    refused = f"{counted(failing, 'webhook')} not taking events: see Webhooks." if failing else ""
+    refused = (
+        f"{counted(failing, 'webhook')} not accepting events: see Webhooks." if failing else ""
+    )
     url = settings.TIERCEL_HEARTBEAT_URL
     sign = last.heartbeat_error if last is not None and url else ""
     rows = (
         SettingRow("Last evaluated", _ago(judged, now), warning=late),
         SettingRow(
-            "Told",
-            counted(routes, "route"),
+            "Recipients",
+            counted(routes, "recipient"),
             warning=away if routes else NO_RECIPIENT,
         ),
         SettingRow(
@@ -350,7 +352,7 @@ def _unreadable() -> SettingRow:
     first = next(iter(noted.items()), None)
     warning = "" if first is None else f"{first[0]}: {first[1]}."
     more = " or more" if len(noted) >= NOTED_LIMIT else ""
-    said = f"{len(noted)}{more} asked for in a day" if noted else "none asked for in a day"
+    said = f"{len(noted)}{more} requested in a day" if noted else "none requested in a day"
     return SettingRow("Unreadable chunks", f"{said}, {aside:,} set aside", "", warning)
 
 

@@ -75,7 +75,7 @@ CHECK_TONES: Final[Mapping[str, tuple[Tone, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """One thing that happened. `what` is its kind, `state` what became of it; `text` says more, and
+    """One thing that happened. `what` is its kind, `state` its outcome; `text` has details, and
     `url` leads to its page. `change` is the change of the host itself, where it is one."""
 
     at: datetime

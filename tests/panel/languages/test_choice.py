@@ -61,7 +61,7 @@ def test_the_choice_leads_nowhere_else(acme: Shop, back: str) -> None:
     assert speak(browser(acme.owner), "de", back) == "/"
 
 
-def test_a_language_that_nobody_offers_changes_nothing(acme: Shop) -> None:
+def test_a_language_that_is_not_offered_changes_nothing(acme: Shop) -> None:
     client = browser(acme.owner)
     speak(client, "tlh")
     assert User.objects.get(pk=acme.owner.pk).language == ""

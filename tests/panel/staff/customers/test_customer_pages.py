@@ -1,4 +1,4 @@
-"""Pages of customers: names that nobody can read or tell apart, and customers nobody needs."""
+"""Pages of customers: unreadable and ambiguous names, and deleting customers."""
 
 from __future__ import annotations
 

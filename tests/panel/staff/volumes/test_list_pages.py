@@ -79,7 +79,7 @@ def test_lists_do_not_exist_for_people_who_are_not_staff(client: Client, name: s
     assert client.get(reverse(name)).status_code == 404
 
 
-def test_somebody_elses_host_and_volume_are_not_found(client: Client) -> None:
+def test_host_and_volume_of_another_customer_are_not_found(client: Client) -> None:
     there = scene()
     client.force_login(make.user())
     for name, key in (
