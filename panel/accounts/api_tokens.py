@@ -44,7 +44,7 @@ def issue(
     by: User | None = None,
     maker: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """Store a token of a person; returns it and its text, which nobody can read again.
+    """Store a token of a person; returns it and its text, which cannot be read again.
 
     The scopes must be among `scopes_of(user)`, the days from 1 to `MAX_DAYS`; else ValueError. One
     that a token made (`maker`) does not outlive it.

@@ -21,7 +21,7 @@ from storage.formatting import iops, size
 TIMES_FROM: Final = 2.0
 """From this ratio on, a difference is said in multiples."""
 BY_BOOT: Final = ("kernel", "lvm2_version", "bcache_tools_version")
-"""Whoever compares these compares boots."""
+"""Results that differ in one of these come from different boots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

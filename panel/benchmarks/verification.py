@@ -58,7 +58,7 @@ class Verification:
 def verify(document: Any) -> Verification:
     """Raises `BadExport`."""
     if not isinstance(document, dict) or document.get("tiercel_benchmark") != 1:
-        raise BadExport("This is no exported benchmark of a version that is known here.")
+        raise BadExport("This is not an exported benchmark of a known version.")
     runs = document.get("runs")
     if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
         raise BadExport("The benchmark has no list of runs.")

@@ -1,6 +1,6 @@
 """Posts due messages to the billing system, and acts on its answers to questions.
 
-Level-triggered: `send_due_messages` sends what the database says is due, whoever calls it. A lost
+Level-triggered: `send_due_messages` sends what the database says is due, from any caller. A lost
 answer is asked for again under the same name.
 """
 
@@ -72,7 +72,7 @@ def _posted(message: Message) -> Answer:
 
 
 def _try(message: Message, send: Send) -> bool:
-    """False where nobody answered."""
+    """False where the billing system did not answer."""
     if is_moot(message):
         delivery_queue.given_up(message, None, "The answer is no longer needed.")
         return True
@@ -86,7 +86,7 @@ def _try(message: Message, send: Send) -> bool:
         _retry(
             message,
             GONE,
-            "The billing system answered that it is gone (410). Sending is disabled.",
+            "The billing system answered 410 (gone). Sending is disabled.",
         )
         log.error("the billing system answered 410: sending is disabled")
         return False

@@ -39,12 +39,12 @@ def on_failed(order: Order, **_: Any) -> None:
 
 
 def on_refused(order: Order, **_: Any) -> None:
-    """Tell, also whoever refused it: the answer may have come too late."""
+    """Notify the billing system, even if it refused: its answer may have come too late."""
     _tell(MessageType.REFUSED, order)
 
 
 def on_cancelled(order: Order, **_: Any) -> None:
-    """Tell: whatever was authorised can be let go."""
+    """Notify the billing system: it can release what it authorised."""
     _tell(MessageType.CANCELLED, order)
 
 

@@ -82,7 +82,7 @@ def cut(text: str, width: int) -> str:
 
 
 def has_colour() -> bool:
-    """Standard output is a terminal, and nobody asked for none (no-color.org)."""
+    """Standard output is a terminal, and NO_COLOR is unset (no-color.org)."""
     is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return is_wanted and sys.stdout.isatty()
 

@@ -50,7 +50,9 @@ class Scheduler(beat.Scheduler):
             self.redis.ping()
         except redis.RedisError as error:
             if not self.is_away:
-                logger.warning("Redis is away, beat sends nothing until it is back: %s", error)
+                logger.warning(
+                    "Redis is unavailable; beat sends nothing until it answers: %s", error
+                )
             self.is_away = True
             return REST_SECONDS
         if self.is_away:

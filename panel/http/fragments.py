@@ -30,8 +30,8 @@ def fragment_or_page(
     of: Volume | Host,
     is_quiet: bool,
 ) -> HttpResponse:
-    """The part for the page that loads it; for whoever opens it alone, without JavaScript, a page
-    of its own, under what it is of. `is_quiet`: the part is empty."""
+    """The part for the page that loads it; opened alone, without JavaScript, a page of its own
+    under the volume or host. `is_quiet`: the part is empty."""
     if request.headers.get("HX-Request") == "true":
         return HttpResponse() if is_quiet else render(request, part, context)
     page = {"part": part, "title": title, "of": of, "is_quiet": is_quiet}

@@ -51,7 +51,7 @@ def remember(request: HttpRequest | None, user: User, **given: object) -> None:
 
 
 def _says(request: HttpRequest) -> bool:
-    """Whether the browser names a language, or somebody chose one in it."""
+    """Whether the browser names a language, or its user chose one."""
     cookie = settings.LANGUAGE_COOKIE_NAME
     return "Accept-Language" in request.headers or cookie in request.COOKIES
 

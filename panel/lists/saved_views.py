@@ -1,4 +1,4 @@
-"""Views of a list: kept under a name, and forgotten. They are of one person and nobody else's."""
+"""Views of a list, saved under a name and deleted. Each belongs to one person alone."""
 
 from __future__ import annotations
 

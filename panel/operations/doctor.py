@@ -130,8 +130,8 @@ def clock() -> Finding:
     """Leases use the database's clock, samples this one's."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
-        (theirs,) = cursor.fetchone()
-    lag_seconds = abs((datetime.now(UTC) - theirs).total_seconds())
+        (database_time,) = cursor.fetchone()
+    lag_seconds = abs((datetime.now(UTC) - database_time).total_seconds())
     message = f"{lag_seconds:.1f} s between this machine and the database"
     if lag_seconds > CLOCK_SECONDS:
         return Finding("clock", message, "synchronise both clocks with NTP (chrony or timesyncd)")
@@ -155,7 +155,7 @@ def queues() -> Finding:
             "workers",
             f"no worker serves {', '.join(sorted(missing))}",
             "start worker, housekeeping and collector; TIERCEL_JOB_QUEUES and "
-            "TIERCEL_COLLECT_QUEUES must name every queue of theirs",
+            "TIERCEL_COLLECT_QUEUES must name all their queues",
         )
     return Finding("workers", f"{', '.join(sorted(needed))} are served")
 

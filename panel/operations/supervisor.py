@@ -62,7 +62,7 @@ class Process:
 
     def keep(self) -> str:
         """Start it again where it has ended: at once where it had run for a while, else after
-        longer and longer pauses. Returns what is to be told of that, if anything."""
+        longer and longer pauses. Returns a message about it, or an empty text."""
         if not self.has_ended:
             return ""
         now = time.monotonic()
@@ -132,7 +132,7 @@ class Processes:
         end = time.monotonic() + STOP_SECONDS
         for process in self.processes:
             process.wait(max(0.0, end - time.monotonic()))
-        # A honcho that was told to stop while it began, or was killed, leaves what it had started.
+        # A honcho that was stopped during its start, or killed, leaves what it had started.
         while lost := marked(self.environment[MARK]):
             for pid in lost:
                 with suppress(ProcessLookupError):
@@ -182,7 +182,7 @@ def marked(mark: str, name: str = MARK) -> list[int]:
     out."""
     pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # it ended meanwhile, or is somebody else's
+        with suppress(OSError):  # it ended meanwhile, or belongs to another user
             if f"{name}={mark}".encode() in path.read_bytes().split(b"\0"):
                 pids.append(int(path.parent.name))
     return pids

@@ -17,7 +17,7 @@ from panel.orders.pricing.trials import length
 
 @transaction.atomic
 def settle_order(order: Order) -> bool:
-    """End the order where its job is over; False where it is not, or somebody else was faster.
+    """End the order where its job is over; False where it is not, or another process was faster.
     A job that needs a person leaves its order running."""
     if not order.is_open or order.job_id is None:
         return False

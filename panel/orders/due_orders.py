@@ -47,8 +47,8 @@ TOO_LATE: Final = marked(
 
 
 def sweep_orders() -> None:
-    """End the orders whose jobs are over; decide what nobody decided in time; begin what is due;
-    take back the trials that are over. One order that fails the program stops no other."""
+    """End the orders whose jobs are over; decide those without an answer in time; begin what is
+    due; take back the trials that are over. One order that fails the program stops no other."""
     now = database_now()
     running = Order.objects.open().select_related("volume").order_by("id")
     _each(settle_order, running.filter(job__state__in=OVER))
@@ -69,7 +69,7 @@ def overdue(order: Order) -> bool:
 
 
 def _forbidden_since(order: Order) -> OrderRefused | None:
-    """Why the order, which nobody answered, may not begin any more: the customer was suspended, or
+    """Why the unanswered order may not begin any more: the customer was suspended, or
     the mandate lowered, after it was placed."""
     customer = Customer.objects.select_for_update(no_key=True).get(pk=order.customer_id)
     if (refused := rights.suspended(customer)) is not None:
@@ -96,8 +96,8 @@ def _end_trial(order: Order) -> bool:
 
 
 def due_trials(now: datetime) -> list[Order]:
-    """Trials whose time is up and that nobody ordered for money, of those who have the volume
-    still; one that could not be taken back is tried again after `TRIAL_PAUSE`."""
+    """Trials whose time is up and that were not ordered for money, of customers who still have the
+    volume; one that could not be taken back is tried again after `TRIAL_PAUSE`."""
     done = Order.objects.filter(state=OrderState.COMPLETED)
     later = done.filter(volume=OuterRef("volume"), ended_at__gt=OuterRef("ended_at"))
     backs = Order.objects.filter(reverts=OuterRef("pk"))
@@ -220,5 +220,5 @@ def put_off(order: Order, refused: OrderRefused, since: datetime | None) -> None
 def clear(order: Order) -> None:
     """Nothing is in the way any more."""
     if order.obstacle:
-        log.info("order %s need not wait any more", order.key)
+        log.info("order %s no longer has to wait", order.key)
     Order.objects.filter(pk=order.pk).update(again_at=None, obstacle="")

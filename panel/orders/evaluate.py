@@ -25,8 +25,8 @@ from storage.volumes.snapshot import VolumeSnapshot
 class Account:
     """`paid` is the price now (None without a plan), `on_trial` the trial that the plan is from,
     `untried` why the volume gets none. `mandate` is what the customer authorised and `left_minor`
-    what it leaves in this period; None where nobody knows. `others_minor` is what the customer's
-    other volumes cost a month (0 without a mandate: nobody asks)."""
+    what it leaves in this period; None where that is unknown. `others_minor` is what the customer's
+    other volumes cost a month (0 without a mandate: not needed)."""
 
     paid: Price | None
     on_trial: Order | None
@@ -37,7 +37,7 @@ class Account:
 
 
 def account_of(row: VolumeSnapshot, now: datetime) -> Account:
-    """Of the volume's customer, as the books say now."""
+    """Of the volume's customer, as recorded now."""
     customer = row.volume.customer
     mandate = mandate_limits.mandate_of(customer) if customer is not None else None
     return Account(

@@ -1,4 +1,4 @@
-"""What somebody asks for, and why an order is refused."""
+"""A request for an order, and why an order is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class OrderRequest:
     """`plan` None is no cache. `agreed` is the price a month that was seen (minor units, currency;
     None = whatever it is). `when` None is the usual: a lower price from the end of the period on,
     everything else at once. `takes_back` is the order to undo. `by`: a person of the customer, the
-    billing system (which asks nobody's leave), or the panel itself at the end of a trial.
+    billing system (which needs no authorisation), or the panel itself at the end of a trial.
     `expected` is what was promised (`Order.expected`); the rest is who and where from.
     """
 

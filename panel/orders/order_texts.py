@@ -38,7 +38,7 @@ class ChangePhase:
 
 @dataclass(frozen=True, slots=True)
 class ChangeProgress:
-    """`left_seconds` is None where nobody knows."""
+    """`left_seconds` is None where it is unknown."""
 
     percent: int
     left_seconds: float | None

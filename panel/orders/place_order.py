@@ -68,7 +68,7 @@ def place_order(ask: OrderRequest) -> Order:
 
 def lock(volume: Volume) -> tuple[Customer, Volume]:
     """The customer and the volume as they are now, locked until the transaction ends. Raises
-    `OrderRefused` where the volume is nobody's."""
+    `OrderRefused` where the volume has no customer."""
     # To the customer whose volume it was a moment ago, it is not there any more
     # (`storage.row_security`).
     volumes = Volume.objects.filter(pk=volume.pk)
@@ -181,7 +181,7 @@ def _order(
     ask: OrderRequest, customer: Customer, volume: Volume, evaluation: Evaluation, now: datetime
 ) -> Order:
     if evaluation.intent is None or evaluation.quote is None:
-        raise RuntimeError("an order that nothing is in the way of has an intent and a quote")
+        raise RuntimeError("an order without an obstacle has an intent and a quote")
     asks = settings.TIERCEL_BILLING_URL and ask.by == "person" and evaluation.costs_more
     state = OrderState.AUTHORISING if asks else OrderState.RUNNING
     return Order(

@@ -47,8 +47,8 @@ def offers_of(
         promised = reserved(row.host, row.facts, but_for=row.volume)
         reserved_bytes = promised.get(row.placement.vg_uuid, 0)
     agreed_id = agreed.pk if agreed is not None else None
-    theirs = [pk for pk in (row.volume.cache_plan_id, agreed_id) if pk is not None]
-    plans = CachePlan.objects.filter(on_offer=True) | CachePlan.objects.filter(pk__in=theirs)
+    own = [pk for pk in (row.volume.cache_plan_id, agreed_id) if pk is not None]
+    plans = CachePlan.objects.filter(on_offer=True) | CachePlan.objects.filter(pk__in=own)
     return offers(row, plans.distinct(), reserved_bytes, agreed_id, restored)
 
 
@@ -79,9 +79,9 @@ def _choice(row: VolumeSnapshot, offer: Offer, now: datetime, account: Account) 
     usual = evaluate(ask, row, offer, now, account)
     other = None
     if usual.intent == Intent.DOWNGRADE and usual.refusal is None:
-        turned: When = "now" if usual.due_at is not None else "period_end"
+        opposite: When = "now" if usual.due_at is not None else "period_end"
         other = evaluate(
-            OrderRequest(volume, offer.plan, when=turned), row, offer, now, account
+            OrderRequest(volume, offer.plan, when=opposite), row, offer, now, account
         ).quote
     return PlanChoice(
         offer=offer,

@@ -65,7 +65,7 @@ SENTENCES: Final = {
 
 
 LEAST_COVERAGE: Final = 0.5
-"""Where less of a window has figures, it is their lack that is told, not a lack of use."""
+"""Where less of a window has figures, the report names missing figures, not a lack of use."""
 LATE_SAMPLES: Final = 2
 """So many intervals of samples after the end of a window all its figures are there."""
 
@@ -210,8 +210,8 @@ def _lengths(order: Order, done: datetime) -> tuple[int, int]:
 
 
 def _nothing_before(order: Order, until: datetime, step: int) -> datetime:
-    """Since when the volume was theirs and as it was when the order came: an earlier change and the
-    time its cache took to warm up are no part of the time before."""
+    """Since when the customer had the volume in the state before the order: an earlier change and
+    the time its cache took to warm up are no part of the time before."""
     volume = order.volume
     earlier = _touching(order).filter(ended_at__lte=until).aggregate(last=Max("ended_at"))["last"]
     warm = Proof.objects.filter(order__volume=volume, after_start__lte=until).exclude(order=order)
@@ -239,7 +239,7 @@ def _warmed(volume: Volume, changed: datetime, until: datetime, step: int) -> da
 
 def _changed_at(order: Order, since: datetime) -> datetime | None:
     """When the volume was touched first after the order's own job, None where it was not. A volume
-    that is somebody else's now counts as changed at once."""
+    that has another customer now counts as changed at once."""
     if order.volume.customer_id != order.customer_id:
         return since
     later = _touching(order).filter(started_at__gte=since).order_by("started_at").first()

@@ -264,7 +264,7 @@ def notes(proof: Proof) -> list[str]:
 
 
 def rows(result: Mapping[str, Any]) -> list[ReportRow]:
-    """The figures before and after; those that nobody knows are left out."""
+    """The figures before and after; unknown ones are left out."""
     writes, figures = result.get("writes"), list[ReportRow]()
     if reads_verdict(result) is not None:
         figures.append(_row(gettext("Reads from SSD"), result, "hit_rate", percent))

@@ -43,7 +43,7 @@ NAMES: Final[Mapping[str, str]] = {
     "benchmark": "Share a benchmark",
     "kiosk-links": "Add a screen",
     "host-settings": "Change a host's address",
-    "alert-routes": "Change who is told of alerts",
+    "alert-routes": "Change alert recipients",
     "alert-route-new": "Add an alert recipient",
     "alert-route": "Change an alert recipient",
     "webhook-new": "Add a webhook",

@@ -50,7 +50,7 @@ class ClosedAdapter(DefaultAccountAdapter):
         return _public("account_confirm_email", key=emailconfirmation.key)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Nobody waits for it, and without a mail server there is none."""
+        """Mail in the background; without a mail server, send nothing."""
         if not settings.SMTP_HOST:
             return
         site = SimpleNamespace(name="Tiercel", domain=urlsplit(settings.TIERCEL_PUBLIC_URL).netloc)
@@ -75,7 +75,7 @@ class ClosedAdapter(DefaultAccountAdapter):
         return error
 
     def post_login(self, request: HttpRequest, user: AbstractBaseUser, **how: Any) -> HttpResponse:
-        """They are in; this browser is one of theirs from now on."""
+        """Remember the browser as one that this person has signed in from."""
         response: HttpResponse = super().post_login(request, user, **how)
         throttle.remember_browser(request, response, cast("User", user))
         return response

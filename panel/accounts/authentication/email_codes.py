@@ -63,7 +63,7 @@ def send_code(user: User, session_key: str) -> None:
     text = gettext(
         "Your code is {code}\n\n"
         "Enter the code on the page that asked for it. The code is valid for {n} minutes.\n"
-        "If you did not request a code, somebody else may be using your account. Do not share the "
+        "If you did not request a code, someone else may be using your account. Do not share the "
         "code.\n"
     ).format(code=code, n=LIFETIME.seconds // 60)
     try:

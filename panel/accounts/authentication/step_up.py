@@ -127,7 +127,7 @@ def take_proof(request: HttpRequest) -> HttpResponse | None:
 
 @require_safe
 def instead(request: HttpRequest) -> HttpResponse:
-    """Where allauth would ask in its own way, which takes the password of whoever has a factor."""
+    """Replaces allauth's own page, which accepts the password of a person with a second factor."""
     return ask_for_proof(request, _back(request))
 
 

@@ -1,4 +1,4 @@
-"""Limits on password attempts. They stop somebody who guesses and still let the owner in: attempts
+"""Limits on password attempts. They stop guessing and still let the owner in: attempts
 are counted per address and network and, across all networks, only for browsers that never signed in
 as this person. A browser that did has a count of its own."""
 
@@ -52,7 +52,7 @@ def _counts(
     request: HttpRequest, address: str, person: User | None
 ) -> list[tuple[str, str | None]]:
     if request.user.is_authenticated:
-        # A proof in a session: whoever sits there keeps nobody else out.
+        # A proof in a session: failed attempts there lock out only that session.
         return [("proof", f"session:{request.session.session_key}")]
     known_browser = browser_mark(request, person) if person is not None else ""
     if known_browser:

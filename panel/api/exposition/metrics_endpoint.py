@@ -72,7 +72,7 @@ class Metrics(Resource):
                 raise ApiProblem(
                     429,
                     "too_many_requests",
-                    "Another scrape is being answered.",
+                    "Another scrape is in progress.",
                     "Scrape less often.",
                     headers={"Retry-After": "1"},
                 )

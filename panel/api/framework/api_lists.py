@@ -35,10 +35,10 @@ M = TypeVar("M", bound=Model)
 SORTED_BY: Final = "sorted_by"
 CREATED: Final = ("created_at", "key")
 PAGE: Final = (cursor.LIMIT, cursor.CURSOR)
-FIELDS: Final = Parameter("fields", "Only these fields of each item, with commas between.")
-COUNT: Final = Truth("count", "`true`: also how many items all pages have, as `count`.")
+FIELDS: Final = Parameter("fields", "Only these fields of each item, separated by commas.")
+COUNT: Final = Truth("count", "`true`: also return the number of items on all pages, as `count`.")
 NEXT_CURSOR: Final = "The `cursor` of the next page; null: this is the last one."
-KEYS: Final = Keys("ids", f"Keys, with commas between; at most {MOST_KEYS}.", "key__in")
+KEYS: Final = Keys("ids", f"Keys, separated by commas; at most {MOST_KEYS}.", "key__in")
 
 
 class PageShape(Shape):
@@ -88,7 +88,7 @@ class Listing:
         if self.searched:
             taken.append(Parameter("search", self.search_text))
         if self.sorts:
-            text = f"Default: `{first}`. With a minus the greatest, or the newest, first."
+            text = f"Default: `{first}`. A minus sorts in descending order."
             taken.append(OneOf("sort", text, values=self._orders))
         return (*taken, *self.filters)
 

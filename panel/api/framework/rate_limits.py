@@ -4,7 +4,7 @@ forms, because each attempt costs a password digest.
 A bucket (GCRA) is one number: the time at which it would be full again. Each process has its own
 buckets and shares them through Redis, which covers all processes. Redis only ever reduces what a
 process would allow on its own, and for no longer than a bucket takes to fill. So without Redis, or
-with forged data in Redis, nobody is locked out and nobody gets more than the rate of a process
+with forged data in Redis, no caller is locked out, and none gets more than the rate of a process
 times the processes.
 
 Concurrency limits keep any one kind of request from holding all threads of web.
@@ -149,7 +149,7 @@ class TokenBucket:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Whether the request may pass, and what its sender is told of the fullest bucket, whose
+    """Whether the request may pass, and what its headers say of the fullest bucket, whose
     `policy` allows `most` requests in `window_seconds`."""
 
     policy: str
@@ -161,8 +161,8 @@ class Admission:
 
     @property
     def headers(self) -> dict[str, str]:
-        """RateLimit and its policy as the IETF's draft has them, RateLimit-* as most services say
-        them, and Retry-After for whoever must wait."""
+        """RateLimit and its policy as in the IETF's draft, RateLimit-* as most services send them,
+        and Retry-After where the caller must wait."""
         full_seconds = math.ceil(self.full_seconds)
         headers = {
             "RateLimit-Policy": f'"{self.policy}";q={self.most};w={self.window_seconds:g}',
@@ -286,7 +286,7 @@ class LimitMiddleware:
 
 def buckets_of(request: HttpRequest) -> list[TokenBucket]:
     """Those of its address and of its token or session, as they were sent: a wrong token has a
-    bucket of its own, and nobody who does not know a token can empty its bucket."""
+    bucket of its own, and only a caller who knows a token can empty its bucket."""
     network = network_of(address_of(request))
     rate = settings.TIERCEL_API_ADDRESS_RATE
     buckets = [TokenBucket(f"address:{network}", rate, BURST_SECONDS)]
@@ -344,8 +344,9 @@ def _problem(request: HttpRequest) -> HttpResponse:
     problem = ApiProblem(
         429,
         "too_many_requests",
-        "Too many requests of this token, this session or this address.",
-        "Wait as many seconds as Retry-After says; RateLimit-Remaining tells before it is so far.",
+        "Too many requests from this token, this session or this address.",
+        "Wait as many seconds as Retry-After says. RateLimit-Remaining shows in advance how many "
+        "requests are left.",
     )
     name = id_of(request)
     answer = JsonResponse(problem.to_json(name), status=429, content_type=MEDIA_TYPE)

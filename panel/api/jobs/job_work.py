@@ -17,7 +17,7 @@ from panel.api.jobs.job_shape import JobShape
 from panel.api.jobs.wait_for_job import WAIT
 
 Method = TypeVar("Method", bound=Callable[..., Response])
-ONCE_OVER: Final = "With `wait`: the job once it is over."
+ONCE_OVER: Final = "With `wait`: the job once it has ended."
 
 
 class JobWork(Resource):

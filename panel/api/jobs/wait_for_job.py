@@ -26,7 +26,7 @@ AGAIN_SECONDS: Final = 5
 
 WAIT: Final = Number(
     "wait",
-    f"Answers when the job is over, or after this many seconds (0 to {MAX_SECONDS}).",
+    f"Answers when the job has ended, or after this many seconds (0 to {MAX_SECONDS}).",
     most=MAX_SECONDS,
 )
 PLACES = ConcurrencyLimit(most=threads // 3, most_of_one=2)
@@ -35,7 +35,7 @@ they have."""
 
 
 def place_of(view: Resource) -> AbstractContextManager[bool]:
-    """A place to wait for whoever asks, until the end of the block; False where none is left."""
+    """Takes a waiting place for the caller until the end of the block; False where none is left."""
     return PLACES.one(f"person {view.user.pk}")
 
 

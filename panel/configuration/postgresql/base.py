@@ -44,13 +44,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
     statement whose rows it may see, where that has changed (`storage.row_security`). Compiles no
     statement."""
 
-    _told: str | None = None
-    """What the session was told last; None where it may have forgotten."""
+    _session_scope: str | None = None
+    """The scope that the session has; None where it may have lost it."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Connect."""
         connection = super().get_new_connection(conn_params)
-        self._told = None
+        self._session_scope = None
         # Nothing is prepared for being asked often: only what a `prepared_cursor` is given.
         connection.prepare_threshold = sys.maxsize
         if self.timezone is UTC:
@@ -82,7 +82,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Telling it is as good a question as any: it saves a request one."""
         if self.connection is None:
             return False
-        self._told = None
+        self._session_scope = None
         try:
             self._tell()
         except Error:
@@ -91,20 +91,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _rollback(self) -> None:
         super()._rollback()  # type: ignore[misc]
-        # What was told within the transaction is forgotten with it.
-        self._told = None
+        # A rollback also undoes a scope that was set within the transaction.
+        self._session_scope = None
 
     def _savepoint_rollback(self, sid: str) -> None:
         super()._savepoint_rollback(sid)  # type: ignore[misc]
-        self._told = None
+        self._session_scope = None
 
     def _tell(self) -> None:
         standing = row_security.standing()
-        if standing == self._told:
+        if standing == self._session_scope:
             return
         # After an error nothing but a rollback is accepted, and nothing else is seen either.
         if self.connection.info.transaction_status == TransactionStatus.INERROR:
             return
         with self.connection.cursor() as cursor:
             cursor.execute(STAND, [standing])
-        self._told = standing
+        self._session_scope = standing

@@ -17,7 +17,7 @@ class Command(BaseCommand):
     """Seal anew what lies sealed in the database."""
 
     help = (
-        "Seals second factors and the addresses that are told of alerts with the newest"
+        "Seals second factors and the addresses of alert recipients with the newest"
         " TIERCEL_SECRET_KEY and, where this process has the secret half, the hosts' keys with"
         " TIERCEL_HOST_KEYS_PUBLIC."
     )

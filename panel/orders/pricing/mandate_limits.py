@@ -59,7 +59,7 @@ def dead_end() -> str:
     if settings.TIERCEL_REAUTHORISE_URL or known.exclude(earliest_next_at=None).exists():
         return ""
     return (
-        "Customers cannot order: a payment authorisation is required and nobody can give it. Set "
+        "Customers cannot order: a payment authorisation is required and they cannot give one. Set "
         "TIERCEL_REAUTHORISE_URL to the page where customers authorise payments, or enter an "
         "authorisation on a customer's page, or set TIERCEL_MANDATE_REQUIRED=0 to charge without."
     )
