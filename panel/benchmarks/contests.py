@@ -139,7 +139,7 @@ def _names(firsts: Sequence[MeasuredRun]) -> list[str]:
     names = []
     for each in firsts:
         words = [TITLES.get(each.setup.target, each.setup.target)]
-        words += _telling(each.setup, by_target[each.setup.target])
+        words += _distinguishing(each.setup, by_target[each.setup.target])
         if has_sources:
             title = _title(each)
             words.append(title if titles[title] == 1 else f"{title} ({each.source.key[:4]})")
@@ -151,7 +151,7 @@ def _title(run: MeasuredRun) -> str:
     return run.source.title
 
 
-def _telling(setup: Setup, others: Sequence[Setup]) -> list[str]:
+def _distinguishing(setup: Setup, others: Sequence[Setup]) -> list[str]:
     """The parts in which setups of one target differ."""
     return [
         words

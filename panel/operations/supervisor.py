@@ -164,13 +164,13 @@ class Processes:
         """Once: start again what has ended. A service that does not start is tried next time."""
         try:
             for service in local_services.start_services(services):
-                self._tell(f"{service.name} had ended and was started again")
+                self._print(f"{service.name} had ended and was started again")
         except local_services.ServiceError as error:
-            self._tell(str(error))
+            self._print(str(error))
         for process in self.processes:
-            self._tell(process.keep())
+            self._print(process.keep())
 
-    def _tell(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         if line and self._output:
             self._output.write(f"{line}\n".encode())
         elif line:

@@ -186,11 +186,11 @@ def note(
         and person.is_active
         and not person.is_service
     ):
-        tell(person.email, entry)
+        notify_owner(person.email, entry)
     return entry
 
 
-def tell(email: str, entry: SecurityEntry) -> None:
+def notify_owner(email: str, entry: SecurityEntry) -> None:
     """Mail what happened, in the recipient's language, in the background."""
     request: HttpRequest | None = context.request
     device = request.META.get("HTTP_USER_AGENT", "") if request is not None else ""

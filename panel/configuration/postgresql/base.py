@@ -66,7 +66,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Every statement of Django goes through here, COPY too."""
-        self._tell()
+        self._set_session_scope()
         return super().create_cursor(name)
 
     def prepared_cursor(self) -> Any:
@@ -74,17 +74,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
         (`storage.compiled_query`): PostgreSQL needs longer to plan them than to run them."""
         self.ensure_connection()
         with self.wrap_database_errors:
-            self._tell()
+            self._set_session_scope()
             cursor = PreparedCursor(self.connection)
         return self._prepare_cursor(cursor)  # type: ignore[attr-defined]
 
     def is_usable(self) -> bool:
-        """Telling it is as good a question as any: it saves a request one."""
+        """Setting the scope tests the connection, and saves a request a query of its own."""
         if self.connection is None:
             return False
         self._session_scope = None
         try:
-            self._tell()
+            self._set_session_scope()
         except Error:
             return False
         return True
@@ -98,7 +98,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super()._savepoint_rollback(sid)  # type: ignore[misc]
         self._session_scope = None
 
-    def _tell(self) -> None:
+    def _set_session_scope(self) -> None:
         standing = row_security.standing()
         if standing == self._session_scope:
             return
