@@ -268,7 +268,7 @@ TIERCEL_REAUTHORISE_URL = env.text("TIERCEL_REAUTHORISE_URL")
 TIERCEL_REVERT_DAYS = env.whole("TIERCEL_REVERT_DAYS", 14)
 # How long a free trial lasts; 0 = none is offered. A fraction for a short one, to see it work.
 TIERCEL_TRIAL_DAYS = env.number("TIERCEL_TRIAL_DAYS", 0)
-# Where customers reach support, and what is said beside prices, such as "incl. VAT".
+# Where customers reach support, and the note next to prices, such as "incl. VAT".
 TIERCEL_SUPPORT_EMAIL = env.text("TIERCEL_SUPPORT_EMAIL")
 TIERCEL_SUPPORT_URL = env.text("TIERCEL_SUPPORT_URL")
 TIERCEL_PRICE_NOTE = env.text("TIERCEL_PRICE_NOTE")
@@ -331,7 +331,7 @@ CELERY_BROKER_URL = broker(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A worker waits for Redis as long as it takes; the default gives up after 100 tries.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-# Nor does what another program wrote under one of Celery's names end a worker.
+# Foreign data under one of Celery's names does not end a worker either.
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Kombu would keep a copy of each message in Redis until its task begins, for a third of a

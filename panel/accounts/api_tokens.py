@@ -152,7 +152,7 @@ def revoke_with_made(token: ApiToken, by: User | None = None) -> int:
 
 @transaction.atomic
 def forget(token: ApiToken, by: User | None = None) -> None:
-    """The same, and it is in no list any more. Jobs and logs go on naming its key."""
+    """Revoke the token and remove it from lists. Jobs and logs still name its key."""
     revoke_token(token, by)
     security_entries.note(
         SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key}), forgotten", by=by

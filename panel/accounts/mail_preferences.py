@@ -1,4 +1,4 @@
-"""Which kinds of notices a person wants: the page where people choose them, and the link in each
+"""The notices that a person receives: the page where people choose them, and the link in each
 e-mail that unsubscribes from one kind.
 """
 

@@ -105,7 +105,7 @@ class Nothing(Resource):
     one, whatever is done there and asked of it."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Only who asks is looked at first."""
+        """Checks only the authentication first."""
         super(Resource, self).initial(request, *args, **kwargs)
         path = kwargs.get("path", "")
         if not set(path) <= PLAIN or slashed(path) is None:

@@ -1,4 +1,4 @@
-"""All runs on an SSD alone, by the model of the SSD: the fleet's models beside each other."""
+"""All runs on an SSD alone, by SSD model, to compare the fleet's models."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class ContestPlace:
 
     @property
     def role(self) -> str:
-        """What SSD and HDD alone stand for beside caches."""
+        """The meaning of SSD and HDD alone in a comparison with caches."""
         if self.is_winner or not self.entrant.is_raw:
             return ""
         is_ssd = self.entrant.setup.target == RAW[0]
@@ -158,7 +158,7 @@ class ContestOutcome:
 
     @property
     def beside_raw(self) -> str:
-        """The winner beside SSD alone and HDD alone; "" where neither was measured."""
+        """The winner compared with SSD alone and HDD alone; "" where neither was measured."""
         if self.winner.is_raw:
             return ""
         parts = []

@@ -43,7 +43,7 @@ class VerifiedFigure:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of it."""
+    """The result of a verification."""
 
     checked_figures: int
     runs_without_files: tuple[int, ...]

@@ -26,8 +26,8 @@ FIRST_ITEMS: Final = 100
 
 # Generic since click 8.5; the wheel runs with 8.2.
 class NameType(click.ParamType):  # type: ignore[type-arg]
-    """A text that names something. An empty one, as an unset variable of a script gives, names
-    nothing and is refused before anything is asked."""
+    """A text that names an object. An empty one, as from an unset variable of a script, is refused
+    before any request."""
 
     name = "text"
 
@@ -90,12 +90,12 @@ class CommandSession:
         self.show(rows, lines)
 
     def note(self, text: str) -> None:
-        """A remark for people, beside the result."""
+        """A remark for people, on standard error."""
         if not self.as_json:
             click.echo(plain(text), err=True)
 
     def listed(self, path: str, most: int | None, **query: object) -> list[Json]:
-        """The items of a list. Says so where there are more."""
+        """The items of a list, with a note if there are more."""
         rows = list(self.client.items(path, most and most + 1, **query))
         if most is not None and len(rows) > most:
             rows.pop()

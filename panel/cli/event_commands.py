@@ -47,7 +47,7 @@ def tail(
 ) -> None:
     """Show events as they come, each on a line that begins with its id.
 
-    To go on where you stopped, give the last id to --after. With --json, each is a JSON object.
+    To continue where you stopped, give the last id to --after. With --json, each is a JSON object.
     """
     if after is None and not from_start:
         after = session.client.get("/events/", cursor=LATEST)["next_cursor"]

@@ -49,7 +49,7 @@ def add_panel(name: str, url: str, ca_file: str, plain_http: bool) -> None:
     """Add or replace a panel and make it the current one.
 
     Asks for the token and does not show it; a script pipes it to standard input, or sets
-    TIERCEL_TOKEN. The panel is asked whether it knows the token.
+    TIERCEL_TOKEN. The panel checks the token.
     """
     file = read_file()
     profile = made_profile(name, url, _typed_token(), ca_file, plain_http=plain_http)

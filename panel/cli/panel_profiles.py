@@ -64,7 +64,7 @@ class TokenText:
 
 @dataclass(frozen=True, slots=True)
 class PanelProfile:
-    """A panel: where it is, and as whom it is asked."""
+    """A panel: its address and the token to use."""
 
     name: str
     url: str

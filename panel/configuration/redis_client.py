@@ -47,8 +47,8 @@ class JsonCache(RedisCache):
     longer than a limit lasts after the last write."""
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        """The value, or `default` where nothing is there that was written in this way. Who asks for
-        a list asks for the times that a limit counts: only those that have passed count."""
+        """The value, or `default` where nothing is there that was written in this way. A list holds
+        the times that a limit counts: only those in the past count."""
         try:
             value = super().get(key, default, version)
         except (ValueError, RecursionError, ResponseError) as error:

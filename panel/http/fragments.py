@@ -39,7 +39,7 @@ def fragment_or_page(
 
 
 def to_job(request: HttpRequest, job: Job) -> HttpResponse:
-    """Go on to a job or preview: to its page, or to where the volume's page shows it."""
+    """Redirect to a job or preview: to its page, or to its place on the volume's page."""
     if not is_in_place(request):
         return redirect("job", job.key)
     query = urlencode({"job": job.key, "asked": "1"})

@@ -144,8 +144,8 @@ def _is_ours(request: HttpRequest) -> bool:
 
 
 class NullCharacterMiddleware:
-    """Nothing lies under a path with it (404), and a query with it is refused (400). The API says
-    so in its own words (`panel.api.framework.resource`), and forms beside their fields."""
+    """Answers 404 for a path with a NUL character and 400 for such a query. The API has its own
+    refusal (`panel.api.framework.resource`), and forms mark the field."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -1,5 +1,5 @@
 """Checks of the panel itself, each with its remedy, and the health checks: for load balancers
-whether PostgreSQL and Redis answer, for monitoring whether work goes on. For hosts, see `hello`.
+whether PostgreSQL and Redis answer, for monitoring whether work continues. For hosts, see `hello`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ log = logging.getLogger(__name__)
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
     """200 when PostgreSQL and Redis answer, else 503. Redis away is no outage of the pages, but
-    jobs then wait for the workers' own poll. What stands still behind the pages is said beside it:
-    a load balancer must not take the pages away because of that."""
+    jobs then wait for the workers' own poll. Stalled background work is an extra field: it must not
+    make a load balancer remove the pages."""
     answers = {"database": middleware.reaches_database(), "redis": _redis()}
     status = 200 if all(answers.values()) else 503
     return JsonResponse(
@@ -50,8 +50,8 @@ def health(request: HttpRequest) -> JsonResponse:
 @login_not_required
 @require_safe
 def work_health(request: HttpRequest) -> JsonResponse:
-    """For monitoring: 200 while jobs are taken, hosts are sampled and the schedule goes on, else
-    503. Only a code names what stands still: the page is open to everyone."""
+    """For monitoring: 200 while jobs are taken, hosts are sampled and the schedule runs, else 503.
+    Only a code names what has stalled: the page is public."""
     if not middleware.reaches_database():
         return JsonResponse({"database": False}, status=503)
     codes = _standstills()

@@ -32,7 +32,7 @@ def settle_order(order: Order) -> bool:
 def _complete(order: Order) -> bool:
     fields: dict[str, object] = {}
     if order.intent == Intent.TRIAL:
-        # The provider may offer trials no more: this one was promised.
+        # The provider may no longer offer trials, but this one was promised.
         promised = length() or (order.trial_until or order.created_at) - order.created_at
         fields = dict.fromkeys(("trial_until", "revert_until"), Now() + promised)
     elif order.intent != Intent.REVERT:

@@ -83,8 +83,8 @@ def evaluate(
     ask: OrderRequest, row: VolumeSnapshot, offer: Offer | None, now: datetime, account: Account
 ) -> Evaluation:
     """`row` is the volume's and `offer` that of the plan, None where there is no such offer (any
-    more). Writes nothing, and but for an order to take back asks nothing; who asks, and what runs,
-    is not looked at."""
+    more). Writes nothing and, except for an order to undo, reads nothing; ignores the requester and
+    running jobs."""
     if offer is None:
         return Evaluation(None, None, _retired())
     if offer.is_current and (account.on_trial is None or ask.trial):

@@ -127,7 +127,7 @@ class StateChip:
 
 
 def change_outcome(job: Job) -> StateChip:
-    """What became of a change, in a word or two, for the history."""
+    """The outcome of a change, in a word or two, for the history."""
     if job.state == State.SUCCEEDED:
         return StateChip("ok", "ok", gettext("done"))
     if job.state in (State.FAILED, State.CANCELLED):

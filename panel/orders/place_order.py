@@ -34,7 +34,7 @@ WAIT = marked("Wait a few minutes until that change has ended.")
 
 @transaction.atomic
 def place_order(ask: OrderRequest) -> Order:
-    """Order what is asked for; raises `OrderRefused`, and then nothing was written.
+    """Place the requested order; raises `OrderRefused`, and then writes nothing.
 
     A request `by` the billing system needs no person, no mandate and no authorisation. The same
     `idempotency_key` of the customer again is the same order. Customer and volume stay locked

@@ -39,9 +39,9 @@ class PlanChoice:
 def offers_of(
     row: VolumeSnapshot, agreed: CachePlan | None = None, restored: CacheWish | None = None
 ) -> list[Offer]:
-    """No cache and the plans on sale, each with the reason why not. The volume's own plan is there
-    also when it is on sale no more, and so is the one that was `agreed` on before; `restored` is
-    the cache that comes back with it."""
+    """No cache and the plans on sale, each with the reason why not. The volume's own plan is
+    included even if it is no longer sold, and so is the one `agreed` on before; `restored` is the
+    cache that this one restores."""
     reserved_bytes = 0
     if row.host is not None and row.facts is not None and row.placement is not None:
         promised = reserved(row.host, row.facts, but_for=row.volume)

@@ -317,7 +317,7 @@ def missing() -> QuerySet[Order]:
 
 
 def unfinished() -> QuerySet[Proof]:
-    """Proofs that are not over, with what is asked of their orders."""
+    """Unfinished proofs, with the required fields of their orders."""
     open_ = Proof.objects.filter(state__in=(ProofState.WAITING, ProofState.MEASURING))
     return open_.select_related("order__job", "order__volume", "order__from_plan", "order__to_plan")
 

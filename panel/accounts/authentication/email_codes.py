@@ -83,8 +83,8 @@ def has_open(user: User) -> bool:
 
 
 def accept_code(user: User, session_key: str, typed: str) -> bool:
-    """Whether it is the code mailed last. Each try counts before it is compared, so that many at
-    once are no more tries than one after the other."""
+    """Whether it is the code mailed last. Each attempt counts before it is compared, so that
+    parallel attempts count like sequential ones."""
     last = StepUpCode.objects.open().filter(user=user).values_list("pk", "digest").first()
     if last is None:
         return False

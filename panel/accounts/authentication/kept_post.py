@@ -1,5 +1,5 @@
-"""A POST that waits for a fresh proof. It travels in the page that asks for the proof, and runs
-when that page comes back with one (`panel.accounts.authentication.step_up`).
+"""A POST that waits for a fresh proof. The page that asks for the proof carries it and submits it
+with the proof (`panel.accounts.authentication.step_up`).
 
 Nothing of it is kept in the session: what runs is what that very page showed. A signed mark says
 for whom, for which address and with which fields the page was made, so that nothing else runs on

@@ -30,7 +30,7 @@ UNREADABLE = marked(
     "Your second factor cannot be read here. Use a security key, or ask your provider."
 )
 KINDS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
-"""Recovery codes stand in for one of these; alone they are none."""
+"""Recovery codes replace one of these; alone they are no factor."""
 
 
 def is_missing(user: Person) -> bool:

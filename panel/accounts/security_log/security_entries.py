@@ -215,8 +215,8 @@ def failed(person: User | None, detail: str) -> None:
 
 
 def locked_out(person: User | None, detail: str) -> None:
-    """Tries are refused unseen; once for each person, kind of try and address while it goes on. The
-    person gets one mail an hour, from however many addresses it goes on."""
+    """Log that attempts are refused unchecked: once per lock-out for each person, kind of attempt
+    and address. The person gets at most one mail an hour, over all addresses."""
     request: HttpRequest | None = context.request
     place = address_of(request) if request is not None else None
     who = person.pk if person is not None else ""

@@ -115,7 +115,7 @@ class MemberRoleBody(Body):
 
 
 class AdminResource(Resource):
-    """For admins alone, whatever is asked."""
+    """For admins only, with every method."""
 
     read_scope = Scope.PEOPLE_READ
     staff_only = True

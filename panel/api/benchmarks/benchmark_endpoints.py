@@ -196,7 +196,7 @@ class BenchmarkPause(BenchmarkResource):
 
 
 class BenchmarkResumption(BenchmarkResource):
-    """Go on."""
+    """Resume a paused benchmark."""
 
     @operation(
         "benchmark_resume", "Resume a benchmark", BenchmarkShape, status=200, problems=(422,)

@@ -289,7 +289,7 @@ class GateBisect(GateResource):
 
 
 class GateAcceptance(GateResource):
-    """The word of a person that lives with a loss."""
+    """Acceptance of a regression, and its end."""
 
     @operation("gate_accept", "Accept what a kernel gate found", GateShape, body=GateAcceptanceBody)
     def put(self, request: Request, key: str) -> Response:

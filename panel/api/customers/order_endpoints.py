@@ -194,7 +194,7 @@ class VolumeOrders(Ordering):
     def _plan(self, volume: Volume, key: str | None) -> CachePlan | None:
         if key is None:
             return None
-        # One that is sold no more is refused as such where the customer could know it.
+        # A plan that is no longer sold is refused as such if the customer can know it.
         own = CachePlan.objects.filter(pk=volume.cache_plan_id or 0)
         plan = (CachePlan.objects.visible_to(self.user) | own).filter(key=key).first()
         if plan is None:

@@ -1,7 +1,7 @@
 """The list of events: read on from a place, or wait there for the next one.
 
 Server-sent events come from the same list: an answer with what there is by now, which ends.
-`EventSource` asks again by itself, from where it was, so no stream ever holds a thread of web.
+`EventSource` reconnects and continues from its last event, so no stream holds a thread of web.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class EventPageShape(Shape):
 
     items = EventShape("The events, oldest first.", many=True)
     next_cursor = Text(
-        "Opaque, never null; it differs in each answer. Valid for 30 days from the last "
-        "event before it, or from the answer where there were no more."
+        "Opaque, never null; it differs in each answer. Valid for 30 days from the last event "
+        "before it, or from the answer if it was the end."
     )
     next_after = Text("The same as `next_cursor`.")
 
@@ -144,7 +144,7 @@ class EventStreamRenderer(BaseRenderer):
         for each in data["items"]:
             head = f"id: {each['id']}\nevent: {each['type']}\ndata: "
             parts += [head.encode(), json_bytes(each), b"\n\n"]
-        # An id without data is no event: the reader only notes where to go on.
+        # An id without data is not an event: the reader only stores the position.
         parts.append(f"id: {data['next_cursor']}\n\n".encode())
         return b"".join(parts)
 
@@ -239,7 +239,7 @@ class Events(Resource):
         if after == LATEST:
             return event_list.head()
         if WRITTEN.fullmatch(after) is None:
-            # Not even an old one: who asks has a mistake, not a gap in what they have read.
+            # Not even an old one: the client made a mistake and missed no events.
             raise CURSOR.refused(f"Use next_cursor of the previous answer, or {LATEST}.")
         if after.startswith(PLACE):
             position = _position(after)
@@ -292,8 +292,8 @@ def _position(place: str) -> int | None:
 
 
 def _read(rows: EventQuerySet, position: int, limit: int) -> tuple[list[Event], EventPlace]:
-    """The events behind the position, and the place to go on from: where all were read, that is the
-    end of the list, also for a reader to whom nothing happens."""
+    """The events after the position, and the next position: once all are read, the end of the list,
+    also for a reader without events."""
     now, head = database_now(), event_list.head()
     page = list(rows.filter(position__gt=position)[:limit])
     if len(page) < limit:

@@ -138,4 +138,4 @@ DATA: Final[dict[str, Json]] = {
     "order": {"state": "authorising", "intent": "upgrade", "external_id": "vps-1012"},
     "alert": {"code": "drift", "severity": "warning", "data_at_risk": False, "tier": 1},
 }
-"""What the example of a family has beside the keys."""
+"""Fields of a family's example, in addition to the keys."""

@@ -60,7 +60,7 @@ class Metrics(Resource):
     def perform_content_negotiation(
         self, request: Request, force: bool = False
     ) -> tuple[BaseRenderer, str]:
-        """There is but one form, whatever is asked for."""
+        """Always the one format, regardless of Accept."""
         return MetricsRenderer(), MetricsRenderer.media_type
 
     @extend_schema(exclude=True)

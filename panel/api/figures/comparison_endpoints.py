@@ -1,5 +1,5 @@
-"""What the cards beside the charts show: who kept the disks of a host busy, who wrote to an SSD,
-and what a job changed. Staff only."""
+"""Figures of the cards next to the charts: which volumes kept a host's disks busy, which wrote to
+an SSD, and what a job changed. Staff only."""
 
 from __future__ import annotations
 

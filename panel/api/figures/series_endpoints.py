@@ -300,8 +300,8 @@ def _at(seconds: int) -> datetime:
 
 
 def _names(request: Request, known: Sequence[str], usual: Sequence[str]) -> Sequence[str]:
-    """The columns that were asked for, of those that may be seen. By itself all but those of the
-    legs of a cache; for hosts and the fleet all."""
+    """The requested columns that the caller may see. Default: all except those of the devices below
+    a cache; for hosts and the fleet all."""
     text = NAMES.of(request)
     if text is None:
         return usual if set(known) - set(usual) <= set(LEG_UNITS) else known

@@ -1,6 +1,6 @@
-"""What every list of the API takes beside its own filters: pages, an order, a search, times, some
-fields alone, and how many there are. A list declares it once, and its view, the description and the
-refusal of unknown parameters read it there."""
+"""Parameters of every list of the API, besides its own filters: pages, an order, a search, times,
+some fields alone, and how many there are. A list declares it once, and its view, the description
+and the refusal of unknown parameters read it there."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class Listing:
     `order` names the time and the field without repetitions that order it, oldest first or
     `newest_first`; `created_since` is about that time, which answers call `time`. `sorts` are
     further orders: what a program names, and the column or expression that it means, of which none
-    is null. `searched` are columns of which `search` is a part, `staff_searched` those of staff
-    beside them; `updated` is the column of `updated_since`, or says what it means. With `by_keys`
-    the list takes `ids`. `filters` are parameters of its own. Its page is called by the shape, or
-    by `page_name`.
+    is null. `searched` are columns of which `search` is a part, `staff_searched` further ones for
+    staff; `updated` is the column of `updated_since`, or says what it means. With `by_keys` the
+    list takes `ids`. `filters` are parameters of its own. Its page is called by the shape, or by
+    `page_name`.
     """
 
     name: str

@@ -122,7 +122,7 @@ class OperationSchema(AutoSchema):
         return self.operation.body
 
     def get_override_parameters(self) -> list[Any]:
-        """What stands in the query, and the headers that mean something here alone."""
+        """Parameters of the query, and headers of this operation alone."""
         named, view = list(self.operation.parameters), self.resource
         if view.needs_key and self.method != "GET":
             takes_dry_runs = DRY_RUN.name in {each.name for each in named}

@@ -1,5 +1,5 @@
-"""The fields of shapes and bodies. The first thing that each says is what it means, and it says so
-nowhere else; a field of a shape also says where its value comes from (`Sourced`)."""
+"""The fields of shapes and bodies. The first argument of each is its description, written nowhere
+else; a field of a shape also says where its value comes from (`Sourced`)."""
 
 from __future__ import annotations
 

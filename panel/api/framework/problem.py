@@ -62,7 +62,7 @@ CUSTOMER_CORRECTION = "Try again later, or ask your provider and name the code."
 
 
 class Members(TypedDict, total=False):
-    """What some problems have beside what all have (extension members, RFC 9457).
+    """Extension members (RFC 9457), which only some problems have.
 
     `errors` are `{pointer, code, message}`, the pointer (RFC 6901) into the body, or
     `{parameter, code, message}` with the name of a parameter; `not_before` is when the same request

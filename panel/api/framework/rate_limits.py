@@ -42,9 +42,9 @@ from panel.http.request_log import id_of
 
 
 class ConcurrencyLimit:
-    """So many threads of this process are for one kind of work at once, and so many of them for
-    one who asks for it: what is left serves all others. Of those who find no place `most_waiting`
-    wait for one, each name once."""
+    """Limits the threads of this process for one kind of work, in total and per caller, so that the
+    rest can serve other requests. Without a free place, up to `most_waiting` callers wait for one,
+    each once."""
 
     def __init__(self, *, most: int, most_of_one: int, most_waiting: int = 0) -> None:
         self.most, self.most_of_one, self.most_waiting = most, most_of_one, most_waiting
@@ -357,7 +357,7 @@ def _problem(request: HttpRequest) -> HttpResponse:
 
 @cache
 def _script() -> Any:
-    """The script on a client that gives up at once: a limit is not worth a wait."""
+    """The script on a client without retries: a limit is not worth a wait."""
     client = redis.Redis.from_url(
         settings.REDIS_URL,
         socket_timeout=REDIS_SECONDS,

@@ -152,12 +152,13 @@ class Resource(APIView):
         for name in with_nul(request.query_params):
             raise bad_parameter(name, "invalid", "Text must not contain NUL.")
         for name in request.query_params:
-            # Nothing is done before all that is asked is understood.
+            # Check all parameters before doing anything.
             known[name].of(request)
 
     @property
     def operation(self) -> Operation | None:
-        """What is asked for, or what is read to compare versions before a change."""
+        """The requested operation, or the read operation while versions are compared before a
+        change."""
         method = "GET" if self.is_comparing else self.request.method or ""
         return operation_of(type(self), method)
 
@@ -305,7 +306,7 @@ class Resource(APIView):
 
 
 def scopes_of_job(kind: str) -> tuple[str, ...]:
-    """Those of which a token needs one to begin a job of this kind, or to let it go on."""
+    """Scopes of which a token needs one to start or resume a job of this kind."""
     if kind in DESTROYING:
         return (Scope.DESTROY,)
     if kind == Kind.PREPARE_SSD:

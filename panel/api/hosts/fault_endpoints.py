@@ -1,4 +1,4 @@
-"""Known faults of the kernel and LVM of a host, and the word of an admin to live with one."""
+"""Known faults of the kernel and LVM of a host, and their acceptance by an admin."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class HostFaults(FaultResource):
 
 
 class FaultAcceptance(FaultResource):
-    """The word of an admin that a host lives with a fault."""
+    """Acceptance of a fault by an admin, and its end."""
 
     @operation(
         "host_fault_accept",

@@ -175,8 +175,8 @@ class Steering(JobWork, JobResource):
     other_scopes = (Scope.HOSTS, Scope.DESTROY)
 
     def also_for(self, job: Job) -> tuple[str, ...]:
-        """Scopes beside that of the job's kind: a token that changes volumes may also end one that
-        destroys one."""
+        """Scopes in addition to that of the job's kind: a token that changes volumes may also
+        cancel a job that destroys one."""
         return (Scope.VOLUMES,) if job.kind in DESTROYING else ()
 
     def steered(
@@ -245,7 +245,7 @@ class JobWindow(Steering):
         "Start a job outside its window",
         {
             200: (JobShape, "A dry run, or a job that has ended."),
-            202: (JobShape, "It goes on."),
+            202: (JobShape, "The job continues."),
         },
         problems=(409,),
     )

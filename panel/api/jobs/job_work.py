@@ -27,7 +27,7 @@ class JobWork(Resource):
 
     @property
     def is_dry(self) -> bool:
-        """Whether only a preview is asked for."""
+        """Whether the request is for a preview only."""
         return bool(DRY_RUN.of(self.request))
 
     def begun(self, job: Job) -> Response:

@@ -70,7 +70,7 @@ class TracedSizeShape(Shape):
 
 
 class TraceDetailShape(TraceShape):
-    """A trace and what came of it."""
+    """A trace with its results."""
 
     sizes = TracedSizeShape(
         "By size, smallest first; empty before it ends, and without reads.",

@@ -174,7 +174,7 @@ def meets_shape(row: VolumeSnapshot, wish: Wish, body: Json) -> bool:
 def shape_change(
     row: VolumeSnapshot, body: Json, change: RequestedChange | None
 ) -> RequestedChange | None:
-    """The change of size and tier beside `change_of_wish`, that of the cache; None where nothing
+    """The change of size and tier (`change_of_wish` has that of the cache); None where nothing
     changes. A volume that goes to SSD loses its cache. Raises `Refused`, and `ApiProblem` for bad
     values."""
     if not any(name in body for name in SHAPE_FIELDS):

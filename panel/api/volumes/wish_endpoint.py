@@ -199,7 +199,7 @@ class VolumeWish(VolumeJob):
             return self.begun(holder)
         change = _change(row, body)
         if change is None:
-            # What is asked for now is so, whatever the last job did not reach.
+            # The volume already has the requested state, even if the last job failed.
             return Response({**self._now(row), "is_met": True})
         if not self.is_dry:
             self.demand_scope_to(change.kind)

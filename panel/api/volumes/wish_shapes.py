@@ -28,7 +28,7 @@ UNDONE: Final = (State.FAILED, State.NEEDS_ATTENTION)
 
 @dataclass(frozen=True, slots=True)
 class VolumeWork:
-    """The job that changes a volume now, and the last one where it is asked for; no dry run."""
+    """The job that currently changes a volume and, if requested, the last one; no dry runs."""
 
     holder: Job | None = None
     last: Job | None = None
