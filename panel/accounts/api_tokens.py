@@ -99,8 +99,8 @@ def is_allowed_from(token: ApiToken, address: str | None) -> bool:
 def rotate(
     token: ApiToken, *, days: int, overlap: timedelta, by: User | None = None
 ) -> tuple[ApiToken, str]:
-    """A token like this one, which it follows and outlives; this one opens nothing more once the
-    overlap is over. ValueError as `issue` does."""
+    """Create the successor of a token, with the same rights; the old token stops working after the
+    overlap. ValueError as `issue` does."""
     scopes = [scope for scope in token.scopes if scope in scopes_of(token.user)]
     new, text = issue(
         token.user, name=token.name, scopes=scopes, days=days, networks=token.networks, by=by
@@ -183,7 +183,7 @@ def scopes_of(user: User) -> list[str]:
 
 
 def _is_secret_of(token: ApiToken, secret: str) -> bool:
-    """Whether it is; a digest that was made with a former TIERCEL_SECRET_KEY is made anew, so that
+    """Whether it is; a digest made with a former TIERCEL_SECRET_KEY is recomputed, so that
     the key can be given up once every token that is in use was used."""
     if constant_time_compare(token.digest, _digest(secret)):
         return True

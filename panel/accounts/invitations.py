@@ -153,7 +153,7 @@ def link(token: str) -> str:
 
 
 def place_words(invitation: Invitation) -> str:
-    """What the person will be, in the language spoken now."""
+    """The future role of the person, in the active language."""
     if invitation.customer is None:
         return invitation.what
     role = gettext(ROLES[MemberRole(invitation.member_role)])
@@ -187,7 +187,7 @@ def _languages(invitation: Invitation) -> list[str]:
 
 
 def _letter(invitation: Invitation, token: str) -> tuple[str, str]:
-    """Subject and text in the language spoken now."""
+    """Subject and text in the active language."""
     subject = gettext("Your access to Tiercel")
     begin = gettext("You are invited to Tiercel ({place}).")
     if invitation.user is not None and not invitation.staff_role:

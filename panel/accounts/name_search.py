@@ -31,7 +31,7 @@ VOLUME_FIELDS = ("label", "external_id", "key", "customer__name")
 CUSTOMER_FIELDS = ("name", "external_id", "key")
 MOST_ON_PAGE, MOST_IN_BAR = 25, 4
 KEY_LETTERS = 6
-"""So many letters of a key are no chance."""
+"""From this length on, a match with a key is not accidental."""
 CHOSEN = rf"^(?![a-z]-[a-z2-7]{{{KEY_BYTES * 8 // 5}}}$).*"
 """Matches a name that a person chose: not a logical volume's that is made of a key."""
 

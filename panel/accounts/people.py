@@ -75,7 +75,7 @@ def reactivate(person: User, by: User) -> None:
 @transaction.atomic
 def delete(person: User, by: User) -> None:
     """Forget an account, with its tokens and its roles in customers; the logs keep its address.
-    Raises `Refused` for one that did something, for the last active admin, and for one's own."""
+    Raises `Refused` for an account with history, for the last active admin, and for one's own."""
     if person.pk == by.pk:
         raise Refused("not_allowed", "This is your own account.", "Ask another admin.")
     _keep_an_admin(person)

@@ -189,7 +189,8 @@ class HostBody(Body):
         "The location of the host.", required=False, allow_blank=True, max_length=SITE_LIMIT
     )
     tags = Texts(
-        f"Up to {MOST_TAGS} words, all of them anew; kept in small letters, each once.",
+        f"Up to {MOST_TAGS} words, which replace the current ones; stored in lower case, without "
+        f"duplicates.",
         required=False,
     )
 

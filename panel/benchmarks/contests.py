@@ -15,7 +15,7 @@ from storage.formatting import size
 OTHER_COLOURS: Final = ("cyan", "pink", "lime", "indigo", "teal", "red")
 DASHES: Final = ("", "dashed", "dotted", "mixed")
 RAW: Final = ("ssd", "hdd")
-"""The two between which a cache lies."""
+"""The two bounds of a cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Entrant:
 
     @property
     def is_raw(self) -> bool:
-        """Whether it is SSD or HDD without a cache: what a cache can reach, and what it is for."""
+        """Whether it is SSD or HDD without a cache: the upper and the lower bound of a cache."""
         return self.setup.target in RAW
 
 

@@ -1,4 +1,4 @@
-"""Where the runs of a benchmark stand, for its progress."""
+"""States of the runs of a benchmark, for its progress."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ COMPARED: Final = (
 )
 """What such a comparison is about, and what a run that reads no HDD does not depend on."""
 MOST_RUNS: Final = 120
-"""So many of the newest are looked at."""
+"""Number of latest runs to examine."""
 
 
 def runs_by_ssd_model(user: Person) -> tuple[MeasuredRun, ...]:

@@ -208,7 +208,7 @@ def contest_outcome(contest: Contest, varied: Collection[str] = ()) -> ContestOu
 
 
 def units_of(entrant: Entrant, *, by_boot: bool) -> tuple[Unit, ...]:
-    """What chance deals anew: each run, whose volumes are made anew, or each boot."""
+    """The independent unit: each run, which creates new volumes, or each boot."""
     groups: dict[str, list[int]] = {}
     for n, run in enumerate(entrant.runs):
         groups.setdefault(run.boot_id if by_boot and run.boot_id else str(n), []).append(n)

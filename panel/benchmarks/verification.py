@@ -1,4 +1,4 @@
-"""Whether the figures of an exported benchmark are what its raw files say: they are computed anew.
+"""Recomputes the figures of an exported benchmark from its raw files and compares them.
 Pure."""
 
 from __future__ import annotations

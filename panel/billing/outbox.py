@@ -17,7 +17,7 @@ from storage.database_clock import database_now
 TASK = "panel.tasks.send_messages"
 KEPT = timedelta(days=90)
 SENDERS = 4
-"""So many at once."""
+"""Messages sent in parallel."""
 
 
 def is_on() -> bool:

@@ -359,7 +359,7 @@ def _text(path: Path) -> str:
 
 
 def _until_over(session: CommandSession, key: str, timeout: float | None) -> Json:
-    """The benchmark once it is over; raises `CommandError` after the timeout."""
+    """The benchmark once it has ended; raises `CommandError` after the timeout."""
     begun, noted = monotonic(), ""
     while True:
         row: Json = session.client.get(path_of("benchmarks", key))

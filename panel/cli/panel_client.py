@@ -96,7 +96,7 @@ class PanelClient:
         raise AssertionError("the last attempt returns or raises")
 
     def items(self, path: str, most: int | None, **query: object) -> Iterator[Json]:
-        """What a list has, page for page; at most so many, None for all."""
+        """The items of a list, page by page; at most this many, None for all."""
         cursor: str | None = None
         while most is None or most > 0:
             limit = PAGE_ITEMS if most is None else min(PAGE_ITEMS, most)

@@ -47,7 +47,7 @@ def trace_volume(
 ) -> None:
     """Trace the reads and writes of a volume, to find the chunk size that serves the most reads.
 
-    The host's agent sees each I/O for so many minutes, and keeps counts alone.
+    The host's agent sees each I/O for this time, and stores only counts.
     """
     path = path_of("volumes", session.volume_key(volume), "traces")
     asked = session.client.ask("POST", path, body={"minutes": minutes}, key=request_key).data

@@ -57,7 +57,7 @@ class JsonCache(RedisCache):
         return _passed(value) if isinstance(default, list) else value
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
-        """Count on; from nothing where something else than a number lies there."""
+        """Increment; starts at zero if the value is not a number."""
         try:
             return super().incr(key, delta, version)
         except ResponseError as error:

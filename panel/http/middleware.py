@@ -199,14 +199,14 @@ class MaintenanceMiddleware:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Django's handler of unexpected errors: 503 where the database is away, else 500."""
+    """Django's handler of unexpected errors: 503 if the database is unreachable, else 500."""
     if is_outage(sys.exc_info()[1]):
         return unavailable(request, BACK_SOON, NO_DATABASE)
     return HttpResponse(render_to_string("500.html"), status=BROKEN)
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether it came of a database that is away, and not of one statement that went wrong."""
+    """Whether the database is unreachable, rather than one statement wrong."""
     return isinstance(error, InterfaceError | OperationalError) and not reaches_database()
 
 
@@ -368,7 +368,7 @@ def _opens_by_key(request: HttpRequest, view_func: Callable[..., HttpResponseBas
 
 
 def _is_closed(request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> bool:
-    """Whether a page is for those alone who have all the factors they need."""
+    """Whether a page requires all factors that the person needs."""
     name = (request.resolver_match.url_name if request.resolver_match else None) or ""
     return getattr(view_func, "login_required", True) and not name.startswith(ACCOUNT_PAGES)
 

@@ -1,4 +1,4 @@
-"""Which language a page speaks, and in which time zone it tells times. Customers, and who is not
+"""The language and the time zone of a page. Customers, and who is not
 signed in, choose a language; else the browser says. The provider's pages and the API are English;
 the browser says the zone."""
 
@@ -30,7 +30,7 @@ YEAR_SECONDS: Final = 365 * 86_400
 
 
 def listen() -> None:
-    """From now on pure modules speak the language of the request, and a sign-in remembers the one
+    """Pure modules use the language of the request from now on, and a sign-in remembers the one
     of its browser, for e-mails."""
     language.speak(language.Translator(translation.gettext, translation.ngettext, _separators))
     user_logged_in.connect(remember, dispatch_uid="language")

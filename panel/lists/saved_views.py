@@ -51,7 +51,7 @@ def save_view(request: HttpRequest, listing: str) -> HttpResponse:
 @staff_view()
 @require_POST
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget one of one's own views."""
+    """Delete one's own view."""
     view = get_object_or_404(SavedView.objects.visible_to(request.user), pk=pk)
     view.delete()
     messages.success(request, f"View “{view.name}” deleted.")

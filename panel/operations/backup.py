@@ -306,7 +306,7 @@ def _demand_known(migrations: Sequence[str]) -> None:
 
 
 def _clear() -> None:
-    """Away with the empty tables. Rights by default go too: a dump takes none away, so the app
+    """Drop the empty tables. Default rights go too: a dump removes none, so the app
     would get back what a migration has taken from it. The dump brings them."""
     with connection.cursor() as cursor:
         for kind in ("TABLES", "SEQUENCES", "FUNCTIONS"):
@@ -352,7 +352,7 @@ def program(name: str) -> str:
 
 
 def _run(name: str, *arguments: str) -> None:
-    """The password goes by the environment, which only this user reads."""
+    """The password is passed in the environment, which only this user can read."""
     program_path = program(name)
     entry = connection.settings_dict
     keys = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}

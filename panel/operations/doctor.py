@@ -37,9 +37,9 @@ log = logging.getLogger(__name__)
 @login_not_required
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
-    """200 when PostgreSQL and Redis answer, else 503. Redis away is no outage of the pages, but
-    jobs then wait for the workers' own poll. Stalled background work is an extra field: it must not
-    make a load balancer remove the pages."""
+    """200 when PostgreSQL and Redis answer, else 503. Pages work without Redis, but jobs then wait
+    for the workers' own poll. Stalled background work is an extra field: it must not make a load
+    balancer remove the pages."""
     answers = {"database": middleware.reaches_database(), "redis": _redis()}
     status = 200 if all(answers.values()) else 503
     return JsonResponse(

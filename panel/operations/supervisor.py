@@ -83,7 +83,7 @@ class Process:
             self.honcho.send_signal(signal.SIGTERM)
 
     def wait(self, seconds: float) -> None:
-        """Wait until it has stopped; kill it and all it started when the time is over."""
+        """Wait until it has stopped; after the time, kill it and all that it started."""
         try:
             self.honcho.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -142,7 +142,7 @@ class Processes:
             self._output.close()
 
     def wait_healthy(self, seconds: float = 60.0) -> None:
-        """Return when the web process answers; raise when one ends or time is over."""
+        """Return when the web process answers; raise when a process ends or time is up."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             ended = [process.name for process in self.processes if process.has_ended]

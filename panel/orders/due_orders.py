@@ -1,4 +1,4 @@
-"""Changes of orders that happen automatically: an order ends when its job is over, is decided when
+"""Changes of orders that happen automatically: an order ends with its job, is decided when
 the billing system did not answer in time, and begins at the end of the period; a trial is reverted.
 
 Level-triggered: it does what the rows say is due, and any number of processes may run it at once.
@@ -40,15 +40,15 @@ MOST: Final = timedelta(minutes=5)
 SHARE: Final = 4
 """The pause is this part of the time that it lasts already."""
 TRIAL_PAUSE: Final = timedelta(minutes=10)
-"""After a trial that could not be taken back, before that is tried again."""
+"""Pause before another attempt to end a trial."""
 TOO_LATE: Final = marked(
     "Your provider's billing did not answer in time. Nothing was charged. Try again later."
 )
 
 
 def sweep_orders() -> None:
-    """End the orders whose jobs are over; decide those without an answer in time; begin what is
-    due; take back the trials that are over. One order that fails the program stops no other."""
+    """End the orders whose jobs have ended; decide those without an answer in time; start what is
+    due; end expired trials. An error in one order stops no other."""
     now = database_now()
     running = Order.objects.open().select_related("volume").order_by("id")
     _each(settle_order, running.filter(job__state__in=OVER))
@@ -97,7 +97,7 @@ def _end_trial(order: Order) -> bool:
 
 def due_trials(now: datetime) -> list[Order]:
     """Trials whose time is up and that were not ordered for money, of customers who still have the
-    volume; one that could not be taken back is tried again after `TRIAL_PAUSE`."""
+    volume; a failed attempt is repeated after `TRIAL_PAUSE`."""
     done = Order.objects.filter(state=OrderState.COMPLETED)
     later = done.filter(volume=OuterRef("volume"), ended_at__gt=OuterRef("ended_at"))
     backs = Order.objects.filter(reverts=OuterRef("pk"))
@@ -209,7 +209,7 @@ def ready(now: datetime) -> Q:
 
 
 def put_off(order: Order, refused: OrderRefused, since: datetime | None) -> None:
-    """It could not begin or be taken back, though it should have `since` then."""
+    """Note that the order could not start or be undone, although it was due `since` then."""
     now = database_now()
     pause = min(max((now - (since or now)) / SHARE, LEAST), MOST)
     if order.obstacle != refused.code:

@@ -27,7 +27,7 @@ PHASES = {
 }
 OTHER_PHASES = (marked("Getting ready"), marked("Changing your volume"))
 WAITING_TOO_LONG = 2
-"""So many vain contacts are passed over in silence."""
+"""Failed contacts that are not mentioned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def phases(job: Job, steps: Sequence[Step]) -> tuple[ChangePhase, ...]:
 
 
 def sentence(job: Job, steps: Sequence[Step]) -> str:
-    """Where a change stands, in one or two sentences."""
+    """Progress of a change, in one or two sentences."""
     if job.state == State.SUCCEEDED:
         return _became(job)
     if job.state == State.CANCELLED:

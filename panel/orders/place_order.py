@@ -83,7 +83,7 @@ def lock(volume: Volume) -> tuple[Customer, Volume]:
 
 def preview(ask: OrderRequest) -> Evaluation:
     """What the order would be, and what is in its way. Nothing is ordered or locked; at most an
-    earlier order whose job is over is ended."""
+    earlier order whose job has ended is closed."""
     volume = ask.volume
     try:
         customer = rights.demand_customer(ask, volume)

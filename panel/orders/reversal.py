@@ -28,7 +28,7 @@ def restored_by(order: Order) -> CacheWish | None:
 
 
 def reversal_refusal(order: Order, volume: Volume, now: datetime) -> OrderRefused | None:
-    """Why `order` of `volume` (read just now) cannot be taken back; None where it can."""
+    """Why `order` of `volume` (just read) cannot be undone; None where it can."""
     late = order.revert_until is None or order.revert_until <= now
     if order.state != OrderState.COMPLETED or order.intent == Intent.REVERT or late:
         return OrderRefused(

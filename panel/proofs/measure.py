@@ -67,7 +67,7 @@ SENTENCES: Final = {
 LEAST_COVERAGE: Final = 0.5
 """Where less of a window has figures, the report names missing figures, not a lack of use."""
 LATE_SAMPLES: Final = 2
-"""So many intervals of samples after the end of a window all its figures are there."""
+"""Sample intervals after the end of a window until all its figures exist."""
 
 
 def begin_proof(order: Order, *, window_seconds: int | None = None) -> Proof | None:
@@ -112,7 +112,7 @@ def advance(proof: Proof, now: datetime) -> bool:
 
 
 def _await_warmth(proof: Proof, now: datetime) -> bool:
-    """Let the measuring begin once the hit rate is flat, or the wait is over."""
+    """Start the measurement once the hit rate is flat, or after the longest wait."""
     order, step = proof.order, proof.block_seconds
     done = _done_at(order)
     length = proof.before_end - proof.before_start
@@ -136,7 +136,7 @@ def _await_warmth(proof: Proof, now: datetime) -> bool:
 
 
 def _compare(proof: Proof, now: datetime) -> bool:
-    """Hold the time after against the one before, once it is over."""
+    """Compare the time after with the time before, once it has ended."""
     order = proof.order
     if proof.after_start is None or proof.after_end is None:
         return False

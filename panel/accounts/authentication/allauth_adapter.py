@@ -58,7 +58,7 @@ class ClosedAdapter(DefaultAccountAdapter):
         background_mail.post_mail(self.render_mail(template_prefix, email, full_context))
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count the try (`panel.accounts.authentication.throttle`) instead of as allauth does,
+        """Count the attempt (`panel.accounts.authentication.throttle`) instead of as allauth does,
         whose count of an address lets anybody keep its person out."""
         address = str(credentials.get("email", ""))
         person = person_of_address(address)
@@ -68,7 +68,7 @@ class ClosedAdapter(DefaultAccountAdapter):
             raise super().validation_error(TOO_MANY)
 
     def validation_error(self, code: str, *args: Any) -> ValidationError:
-        """The same of a second factor, whose tries allauth counts itself."""
+        """The same for a second factor, whose attempts allauth counts itself."""
         if code == TOO_MANY:
             security_entries.locked_out(_trying(context.request), "second factor")
         error: ValidationError = super().validation_error(code, *args)

@@ -42,9 +42,9 @@ KEPT = timedelta(days=1)
 
 
 def make_link(user: User, next_path: str, seconds: int = SECONDS) -> str:
-    """The address that signs the person in once, within so many seconds (1 to `MOST_SECONDS`), and
-    leads to `next_path`. Raises `Refused` for staff, for an account that may not sign in, and for
-    a page outside `PAGES`."""
+    """The address that signs the person in once, within `seconds` (1 to `MOST_SECONDS`), and leads
+    to `next_path`. Raises `Refused` for staff, for an account that may not sign in, and for a page
+    outside `PAGES`."""
     if user.staff_role or user.is_superuser:
         raise Refused(
             "not_allowed",

@@ -19,7 +19,7 @@ from panel.models import User
 NICE: Final = 10
 WORDS = ("tiercel", "bcache", "lvmcache", "storage", "volume", "panel", "provider")
 LEAST_OTHER = 4
-"""So many letters and digits must be there besides such a word."""
+"""Letters and digits required in addition to such a word."""
 
 
 class OwnWordsValidator:

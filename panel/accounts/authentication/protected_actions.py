@@ -22,7 +22,7 @@ class Demand(StrEnum):
     """When a route asks for a fresh proof."""
 
     NEVER = auto()
-    """It gives no power that lasts, or takes some away from its own person alone."""
+    """It gives no lasting access, or only removes the person's own access."""
     CHANGE = auto()
     """Before it changes anything; it may be looked at."""
     ALWAYS = auto()

@@ -31,7 +31,7 @@ MOST: Final = 5
 
 
 def count_try(request: HttpRequest, address: str, person: User | None) -> RateLimitUsage | None:
-    """Count a try of the password of that address; None where it may not be tried now."""
+    """Count an attempt at the password of that address; None where it is blocked."""
     together = RateLimitUsage(usage=[])
     for action, key in _counts(request, address.lower(), person):
         usage = ratelimit.consume(request, app="panel", action=action, config=LIMITS, key=key)

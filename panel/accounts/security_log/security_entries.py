@@ -158,7 +158,7 @@ def note(
     request: HttpRequest | None = context.request
     requester = by or (request.user if request is not None else None)
     if token_key := getattr(request, "token_key", ""):
-        # What a program does stands as its person: the token tells which program it was.
+        # A program acts as its person; the token identifies the program.
         program = f", by token {token_key}"
         detail = f"{detail[: 200 - len(program)]}{program}"
     entry = SecurityEntry(

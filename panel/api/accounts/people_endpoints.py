@@ -122,7 +122,7 @@ class AdminResource(Resource):
     write_scope = Scope.PEOPLE
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Who is no admin learns nothing of others, not even who is there."""
+        """Only an admin sees other people, or that they exist."""
         super().initial(request, *args, **kwargs)
         self.demand(Right.ADMINISTER)
 

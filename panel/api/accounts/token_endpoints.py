@@ -134,7 +134,7 @@ FORGET = Truth("forget", "`true`: also removes it from the list. Jobs and logs k
 
 
 class TokenResource(Resource):
-    """Of tokens: one's own, for admins those of all."""
+    """Tokens: one's own, for admins everyone's."""
 
     read_scope = Scope.PEOPLE_READ
     write_scope = Scope.TOKENS

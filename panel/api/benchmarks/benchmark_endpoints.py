@@ -315,7 +315,7 @@ class BenchmarkImport(BenchmarkResource):
 
 
 class BenchmarkVerification(BenchmarkResource):
-    """Exported figures, computed anew: it changes nothing, so tokens that read are enough."""
+    """Exported figures, recomputed. Changes nothing, so read scopes are enough."""
 
     write_scope = Scope.READ
     other_scopes = (Scope.HOSTS_READ,)

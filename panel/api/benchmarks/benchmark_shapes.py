@@ -161,7 +161,7 @@ def outcomes_of(results: object) -> list[ContestOutcome]:
 
 
 def _counted(benchmark: Benchmark) -> tuple[int, int]:
-    """Runs that are over, and all, of a benchmark `with_brief_runs`."""
+    """Finished runs, and all runs, of a benchmark `with_brief_runs`."""
     runs = [run for run in benchmark.brief_runs if run.state != RunState.VOID]  # type: ignore[attr-defined]
     return sum(run.is_over for run in runs), len(runs)
 

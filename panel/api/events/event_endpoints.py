@@ -304,7 +304,7 @@ def _read(rows: EventQuerySet, position: int, limit: int) -> tuple[list[Event], 
 def _wait(
     rows: EventQuerySet, position: int, limit: int, within: int
 ) -> tuple[list[Event], EventPlace]:
-    """The same once there are any, or after so many seconds."""
+    """The same once there are events, or after the given seconds."""
     end, pause = time.monotonic() + within, FIRST_POLL_SECONDS
     while True:
         time.sleep(min(pause, max(0.0, end - time.monotonic())))

@@ -88,7 +88,7 @@ DOORS: Final = ("/enrol/", "/enter/", "/invitation/", "/notices/off/")
 PATIENCE_SECONDS: Final = 2.0
 BURST_SECONDS: Final = 10
 SIGN_IN_BURST_SECONDS: Final = 30
-"""After a pause so many seconds' worth of requests may come at once."""
+"""Burst after a pause, in seconds' worth of requests."""
 COSTLY: Final = {"limit": 50, "points": 500}
 """A list or series longer than this counts as several requests."""
 COSTLIEST: Final = 10_000
@@ -125,7 +125,7 @@ local answer = {string.format('%.0f', wait)}
 for i, key in ipairs(KEYS) do answer[i + 1] = string.format('%.0f', full[i] - now) end
 return answer
 """
-"""For each key a bucket of so many microseconds, of which each request takes a step; all of them
+"""For each key a bucket in microseconds, of which each request takes a step; all of them
 are taken from, or none. Answers how long to wait, and how far each would be from full."""
 
 

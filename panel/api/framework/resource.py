@@ -241,7 +241,7 @@ class Resource(APIView):
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
     ) -> Response:
-        """Echo the name of the request; nothing of an answer is for a cache."""
+        """Echo the id of the request; no cache may store an answer."""
         final: Response = super().finalize_response(request, response, *args, **kwargs)
         final["X-Request-Id"] = getattr(request, "id", "")
         if getattr(getattr(request, "_user", None), "is_authenticated", False):
@@ -284,7 +284,7 @@ class Resource(APIView):
         return [cls.preview_scope, *scopes] if is_dry and cls.preview_scope else scopes
 
     def demand_scope(self, *scopes: str) -> None:
-        """Raises `ApiProblem` (403) for a token that is for none of them."""
+        """Raises `ApiProblem` (403) for a token with none of these scopes."""
         if self.token is not None and not set(scopes) & set(self.token.scopes):
             raise ApiProblem(
                 403,

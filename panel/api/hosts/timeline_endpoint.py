@@ -131,7 +131,7 @@ class RestartResource(HostResource):
 
 
 class LossAcceptance(RestartResource):
-    """The word of a person that a host may be slower since a restart into another kernel."""
+    """Acceptance that a host is slower since a restart into another kernel, and its end."""
 
     @operation(
         "host_loss_accept",

@@ -152,7 +152,7 @@ class JobLines(JobResource):
     @operation("job_lines", "Output of a job", LinesShape, parameters=(CURSOR, AFTER))
     def get(self, request: Request, key: str) -> Response:
         """At most 500 lines, oldest first; staff only."""
-        # The state first: a job that is over by now writes no line after these.
+        # Read the state first: a job that has ended writes no further line.
         job = self.job(key)
         after = (CURSOR if CURSOR.name in request.query_params else AFTER).of(request)
         lines = list(job.lines_after(after)[:LINES])

@@ -1,4 +1,4 @@
-"""Requests that end in a job: the job is the answer, with `wait` once it is over."""
+"""Requests that create a job: the answer is the job, with `wait` after its end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class JobWork(Resource):
         return wait_for_job.accepted(job, self.user)
 
     def finished(self, answer: Response) -> Response:
-        """The job once it is over, where that is waited for."""
+        """The job, with `wait` after its end."""
         return wait_for_job.out(answer, self, WAIT.of(self.request))
 
 

@@ -140,9 +140,9 @@ def meets_life(wish: Wish, body: Json) -> bool:
 
 
 def life_change(row: VolumeSnapshot, body: Json) -> RequestedChange | None:
-    """What is to be done; None where it is so already. Destroying demands the volume's label in
-    `confirm_label`, and waits for the end of the undo window where that is asked for. Raises
-    `Refused`, and `ApiProblem` for a wrong label."""
+    """The requested change; None where the volume already has this state. Destroying demands the
+    volume's label in `confirm_label`, and waits for the end of the undo window where that is asked
+    for. Raises `Refused`, and `ApiProblem` for a wrong label."""
     life: Life = body["life"]
     if life_of(row) == life:
         return None

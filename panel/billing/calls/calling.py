@@ -42,7 +42,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class CallDefinition:
-    """`act` runs in one transaction. A call that `only_reads` is answered anew each time; one that
+    """`act` runs in one transaction. A call that `only_reads` is executed each time; one that
     `tells_once` gives out a secret, which is not kept for a second answer."""
 
     name: str

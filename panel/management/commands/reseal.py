@@ -14,7 +14,7 @@ from storage.models import Host
 
 
 class Command(BaseCommand):
-    """Seal anew what lies sealed in the database."""
+    """Re-encrypt the sealed values in the database."""
 
     help = (
         "Seals second factors and the addresses of alert recipients with the newest"
