@@ -15,7 +15,7 @@ from storage.formatting import size
 OTHER_COLOURS: Final = ("cyan", "pink", "lime", "indigo", "teal", "red")
 DASHES: Final = ("", "dashed", "dotted", "mixed")
 RAW: Final = ("ssd", "hdd")
-"""The two bounds of a cache."""
+"""The two between which a cache lies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +51,14 @@ class Entrant:
 
     @property
     def is_raw(self) -> bool:
-        """Whether it is SSD or HDD without a cache: the upper and the lower bound of a cache."""
+        """Whether it is SSD or HDD without a cache: what a cache can reach, and what it is for."""
         return self.setup.target in RAW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """Entrants that did the same load on as much data. Candidates come first, by descending IOPS;
-    then the reference entrants."""
+    """Entrants that did the same load on as much data. Those between which one chooses come first,
+    the one with most IOPS first among them; then what stands beside them."""
 
     key: str
     title: str
@@ -139,7 +139,7 @@ def _names(firsts: Sequence[MeasuredRun]) -> list[str]:
     names = []
     for each in firsts:
         words = [TITLES.get(each.setup.target, each.setup.target)]
-        words += _distinguishing(each.setup, by_target[each.setup.target])
+        words += _telling(each.setup, by_target[each.setup.target])
         if has_sources:
             title = _title(each)
             words.append(title if titles[title] == 1 else f"{title} ({each.source.key[:4]})")
@@ -151,7 +151,7 @@ def _title(run: MeasuredRun) -> str:
     return run.source.title
 
 
-def _distinguishing(setup: Setup, others: Sequence[Setup]) -> list[str]:
+def _telling(setup: Setup, others: Sequence[Setup]) -> list[str]:
     """The parts in which setups of one target differ."""
     return [
         words

@@ -24,7 +24,7 @@ LEAST_SWEEP: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnLine:
-    """A line, with points at `xs`, or from `start` in steps of `step`."""
+    """A line: its points lie at `xs`, or at `start` and each `step` further."""
 
     name: str
     label: str
@@ -206,7 +206,7 @@ def _latency(entrant: Entrant) -> DrawnLine | None:
 
 
 def nines(percent: float) -> float:
-    """Position of a percentile: 90 % at 1, 99 % at 2, 99.9 % at 3."""
+    """Where a percentile stands: 90 % at 1, 99 % at 2, 99.9 % at 3."""
     return round(-log10(1 - percent / 100), 6)
 
 
@@ -299,7 +299,7 @@ def _timed(entrant: Entrant, series: TimedSeries, values: Values, factor: float)
 
 
 def thinned(values: Values, every: int) -> list[float | None]:
-    """The means of groups of this many values, without unknown ones."""
+    """The means of so many values each; of those that are known."""
     groups = (values[n : n + every] for n in range(0, len(values), every))
     means = list[float | None]()
     for group in groups:

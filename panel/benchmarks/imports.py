@@ -41,8 +41,8 @@ SHOWN_OPTIONS: Final = ("rw", "bs", "iodepth", "numjobs", "random_distribution",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedRun:
-    """A job, or several of one name that ran at once. `reasons` say why its figures cannot be
-    compared."""
+    """A job, or several of one name that ran at once. `reasons` say why its figures stand beside no
+    others."""
 
     name: str
     load: str

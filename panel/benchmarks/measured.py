@@ -122,7 +122,7 @@ class MeasuredRun:
         return self.summary.read or self.summary.write
 
     def percentile_ms(self, percent: float) -> float | None:
-        """Completion latency at this percentile."""
+        """Completion latency below which so many percent of the requests stayed."""
         percentiles = self.direction.percentiles if self.direction is not None else ()
         if not percentiles:
             return None

@@ -63,7 +63,7 @@ IN_TABLE: Final = (
     "seconds_to_90",
     "ssd_written_bytes",
 )
-"""Besides IOPS, which have a bar."""
+"""Beside IOPS, which have a bar."""
 
 
 def shown_kinds(entrants: Sequence[Entrant]) -> tuple[FigureKind, ...]:

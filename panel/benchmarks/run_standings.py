@@ -1,4 +1,4 @@
-"""States of the runs of a benchmark, for its progress."""
+"""Where the runs of a benchmark stand, for its progress."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ KEY_BYTES: Final = 18
 
 
 def share_by_link(benchmark: Benchmark, days: int = DAYS) -> str:
-    """Let everyone with the address see the figures for `days`. A benchmark that is shared
+    """From now on, so many days, everyone with the address sees the figures. One that is shared
     already keeps its address, and gets the new end. Raises `Refused` where nothing is done yet."""
     if not benchmark.runs.filter(summary__isnull=False).exists():
         raise Refused("not_now", "No run has a result yet.", "Share it once the first run is done.")
@@ -36,7 +36,7 @@ def share_by_link(benchmark: Benchmark, days: int = DAYS) -> str:
 
 
 def end_share(benchmark: Benchmark) -> None:
-    """End the link. The address stays dead, even if the benchmark is shared again."""
+    """From now on the address shows nothing, also where it is shared anew later."""
     benchmark.share_key, benchmark.share_until = "", None
     benchmark.save(update_fields=["share_key", "share_until"])
 

@@ -21,7 +21,7 @@ from storage.formatting import iops, size
 TIMES_FROM: Final = 2.0
 """From this ratio on, a difference is said in multiples."""
 BY_BOOT: Final = ("kernel", "lvm2_version", "bcache_tools_version")
-"""Results that differ in one of these come from different boots."""
+"""Whoever compares these compares boots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class ContestPlace:
 
     @property
     def role(self) -> str:
-        """The meaning of SSD and HDD alone in a comparison with caches."""
+        """What SSD and HDD alone stand for beside caches."""
         if self.is_winner or not self.entrant.is_raw:
             return ""
         is_ssd = self.entrant.setup.target == RAW[0]
@@ -158,7 +158,7 @@ class ContestOutcome:
 
     @property
     def beside_raw(self) -> str:
-        """The winner compared with SSD alone and HDD alone; "" where neither was measured."""
+        """The winner beside SSD alone and HDD alone; "" where neither was measured."""
         if self.winner.is_raw:
             return ""
         parts = []
@@ -208,7 +208,7 @@ def contest_outcome(contest: Contest, varied: Collection[str] = ()) -> ContestOu
 
 
 def units_of(entrant: Entrant, *, by_boot: bool) -> tuple[Unit, ...]:
-    """The independent unit: each run, which creates new volumes, or each boot."""
+    """What chance deals anew: each run, whose volumes are made anew, or each boot."""
     groups: dict[str, list[int]] = {}
     for n, run in enumerate(entrant.runs):
         groups.setdefault(run.boot_id if by_boot and run.boot_id else str(n), []).append(n)

@@ -1,4 +1,4 @@
-"""Recomputes the figures of an exported benchmark from its raw files and compares them.
+"""Whether the figures of an exported benchmark are what its raw files say: they are computed anew.
 Pure."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class VerifiedFigure:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a verification."""
+    """What came of it."""
 
     checked_figures: int
     runs_without_files: tuple[int, ...]
@@ -58,7 +58,7 @@ class Verification:
 def verify(document: Any) -> Verification:
     """Raises `BadExport`."""
     if not isinstance(document, dict) or document.get("tiercel_benchmark") != 1:
-        raise BadExport("This is not an exported benchmark of a known version.")
+        raise BadExport("This is no exported benchmark of a version that is known here.")
     runs = document.get("runs")
     if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
         raise BadExport("The benchmark has no list of runs.")

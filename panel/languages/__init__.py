@@ -1,2 +1,2 @@
-"""The languages of pages that customers see: which one applies, how times are written, and the
+"""The languages of pages that customers see: whose is spoken, how times are written, and the
 compiled catalogues."""

@@ -1,4 +1,4 @@
-"""The language and the time zone of a page. Customers, and who is not
+"""Which language a page speaks, and in which time zone it tells times. Customers, and who is not
 signed in, choose a language; else the browser says. The provider's pages and the API are English;
 the browser says the zone."""
 
@@ -30,7 +30,7 @@ YEAR_SECONDS: Final = 365 * 86_400
 
 
 def listen() -> None:
-    """Pure modules use the language of the request from now on, and a sign-in remembers the one
+    """From now on pure modules speak the language of the request, and a sign-in remembers the one
     of its browser, for e-mails."""
     language.speak(language.Translator(translation.gettext, translation.ngettext, _separators))
     user_logged_in.connect(remember, dispatch_uid="language")
@@ -51,7 +51,7 @@ def remember(request: HttpRequest | None, user: User, **given: object) -> None:
 
 
 def _says(request: HttpRequest) -> bool:
-    """Whether the browser names a language, or its user chose one."""
+    """Whether the browser names a language, or somebody chose one in it."""
     cookie = settings.LANGUAGE_COOKIE_NAME
     return "Accept-Language" in request.headers or cookie in request.COOKIES
 

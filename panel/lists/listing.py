@@ -32,7 +32,7 @@ Key = Callable[[Any], Any]
 class ListColumn:
     """One column of a list. `order` is what it sorts by: an expression where the database sorts, a
     key where Python does, whose None comes last; None where it cannot be sorted. `is_largest_first`
-    is the default direction."""
+    says which end one wants to see first."""
 
     name: str
     title: str
@@ -44,7 +44,7 @@ class ListColumn:
 
 @dataclass(frozen=True, slots=True)
 class ListDefinition:
-    """One kind of list: its name, its columns, its default order (`first`, as in an
+    """One kind of list: its name, its columns, its order where nothing is asked (`first`, as in an
     address; that of the rows themselves where it is ""), the fields that decide between equals, and
     how a row becomes a line of CSV: the name of each cell with what gives it."""
 

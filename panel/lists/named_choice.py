@@ -30,7 +30,7 @@ def choice_text(row: Customer | Host) -> str:
 
 def suggested(rows: QuerySet[Any], text: str) -> list[str]:
     """The first few whose name begins with the text or has it within, those that begin with it
-    first; keys distinguish namesakes without an external id."""
+    first; namesakes without an external id are told apart by their keys."""
     words = text.partition(SEPARATOR)[0].strip()
     within = Q(name__icontains=words)
     if issubclass(rows.model, Customer):

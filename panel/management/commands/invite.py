@@ -11,7 +11,7 @@ from storage.planner import Refused
 
 
 class Command(BaseCommand):
-    """Print the link with which a person chooses a password and signs in."""
+    """Print the link with which somebody chooses a password and is in."""
 
     help = "Print an invitation link for this person. It works once, within three days."
 

@@ -32,7 +32,7 @@ class Command(BaseCommand):
         try:
             validate_email(email)
         except ValidationError as error:
-            raise CommandError(f"{email!r} is not an e-mail address") from error
+            raise CommandError(f"{email!r} is no e-mail address") from error
         if User.objects.filter(email__iexact=email).exists():
             raise CommandError(f"{email} already exists; the person can request a new password")
         typed = getpass.getpass("Password (empty: make one): ") if sys.stdin.isatty() else ""

@@ -14,10 +14,10 @@ from storage.models import Host
 
 
 class Command(BaseCommand):
-    """Re-encrypt the sealed values in the database."""
+    """Seal anew what lies sealed in the database."""
 
     help = (
-        "Seals second factors and the addresses of alert recipients with the newest"
+        "Seals second factors and the addresses that are told of alerts with the newest"
         " TIERCEL_SECRET_KEY and, where this process has the secret half, the hosts' keys with"
         " TIERCEL_HOST_KEYS_PUBLIC."
     )
