@@ -164,8 +164,8 @@ def cache_before(row: VolumeSnapshot) -> dict[str, Any] | None:
 def no_offer(reason: str) -> OrderRefused:
     """The refusal for an offer that cannot be had; `reason` is the offer's."""
     is_full = reason == REASONS["no_space"]
-    way_out = "" if reason == NONE_FITS else SUPPORT
-    return OrderRefused("no_capacity" if is_full else "unavailable", reason or SUPPORT, way_out)
+    correction = "" if reason == NONE_FITS else SUPPORT
+    return OrderRefused("no_capacity" if is_full else "unavailable", reason or SUPPORT, correction)
 
 
 def _price(ask: OrderRequest, offer: Offer) -> Price:

@@ -40,7 +40,7 @@ class OrderRequest:
 
 
 class OrderRefused(Exception):
-    """Nothing was written. `code` is stable; `message` says why and `way_out` what helps, in the
+    """Nothing was written. `code` is stable; `message` says why and `correction` what helps, in the
     customer's words and language; `url` is where that is done ("" = nowhere in particular).
     `order` is the one in the way, where it is one.
 
@@ -51,11 +51,11 @@ class OrderRefused(Exception):
     """
 
     def __init__(
-        self, code: str, message: str, way_out: str, *, url: str = "", order: Order | None = None
+        self, code: str, message: str, correction: str, *, url: str = "", order: Order | None = None
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = gettext(message) if message else ""
-        self.way_out = gettext(way_out) if way_out else ""
+        self.correction = gettext(correction) if correction else ""
         self.url = url
         self.order = order

@@ -213,7 +213,7 @@ def _conflict(job: Job) -> dict[str, str]:
 
 def order_refused(refusal: OrderRefused) -> ApiProblem:
     """An order that was not taken."""
-    correction = f"{refusal.way_out} {refusal.url}".strip()
+    correction = f"{refusal.correction} {refusal.url}".strip()
     job = refusal.order.job if refusal.order is not None else None
     conflicts = [_conflict(job)] if refusal.code == "order_running" and job is not None else []
     status = ORDER_STATUS.get(refusal.code, 422)

@@ -188,7 +188,7 @@ def _unauthorised() -> OrderRefused:
     return OrderRefused(
         "cap_unknown",
         "You cannot order yet: your account has no payment authorisation.",
-        _way_out(),
+        _correction(),
         url=settings.TIERCEL_REAUTHORISE_URL,
     )
 
@@ -197,12 +197,12 @@ def _unknown() -> OrderRefused:
     return OrderRefused(
         "cap_unknown",
         "You cannot order: the limits of your payment authorisation are unknown.",
-        _way_out(),
+        _correction(),
         url=settings.TIERCEL_REAUTHORISE_URL,
     )
 
 
-def _way_out() -> str:
+def _correction() -> str:
     """Where payments are authorised; else whom to ask, where there is an address."""
     if settings.TIERCEL_REAUTHORISE_URL:
         return AUTHORISE
