@@ -125,23 +125,23 @@ class DiskShape(Shape):
     read_at = DateTime("When it was read from the host; null: never.", of="disk.read_at", null=True)
     model = Text("Model, as the disk reports it; empty: none.", of="health.model")
     serial = Text("Serial number of the disk.", of="health.serial")
-    firmware = Text("Version; empty: not known.", of="health.firmware")
-    protocol = Text("Such as NVMe; empty: not known.", of="health.protocol")
+    firmware = Text("Version; empty: unknown.", of="health.firmware")
+    protocol = Text("Such as NVMe; empty: unknown.", of="health.protocol")
     size_bytes = Integer("Bytes.", of="health.size_bytes", null=True)
     passed = Boolean("The disk's own verdict.", of="health.passed", null=True)
-    temperature_celsius = Integer("Null: not known.", of="health.temperature_celsius", null=True)
+    temperature_celsius = Integer("Null: unknown.", of="health.temperature_celsius", null=True)
     power_on_hours = Integer(
         "Hours of operation; null: unknown.", of="health.power_on_hours", null=True
     )
     used_percent = Integer(
         "Used of an SSD's endurance; may exceed 100.", of="wear.percent", null=True
     )
-    written = WrittenShape("What was written to it in its life; null: it does not say.", null=True)
+    written = WrittenShape("Data written in its lifetime; null: not reported.", null=True)
     rated_bytes = Integer(
         "Rated endurance, in bytes written; null: unknown.", of="endurance_bytes", null=True
     )
     worn_out_at = DateTime(
-        "When it will be worn out at the present rate; null: not known.",
+        "When it will be worn out at the present rate; null: unknown.",
         of="worn_out.at",
         null=True,
     )
@@ -287,7 +287,7 @@ class MediaCheckShape(Shape):
     message = Text("What is wrong, in a sentence for people.")
     correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
     by = By("actor.email", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     started_at = DateTime("When it began; null: it has not yet.", null=True)
     ended_at = DateTime("When it ended; null: it has not yet.", null=True)
 
@@ -318,7 +318,7 @@ class ArrayShape(Shape):
     state = Text("Its current state.", of="array.state")
     size_bytes = Integer("Bytes.", of="array.size_bytes")
     disk_count = Integer(
-        "How many disks it is made for; null: the host does not say.",
+        "Intended number of disks; null: not reported.",
         of="array.disk_count",
         null=True,
     )
@@ -339,12 +339,12 @@ class ArrayShape(Shape):
         null=True,
     )
     seconds_left = Float(
-        "Seconds until the rebuild or check is done; null: not known.",
+        "Seconds until the rebuild or check is done; null: unknown.",
         of=lambda row: seconds_left(row.facts, row.array),
         null=True,
     )
     mismatch_bytes = Integer(
-        "Found by the last check to differ between the copies; null: not known.",
+        "Bytes that differed between copies in the last check; null: unknown.",
         of=_times("mismatch_sectors", SECTOR_BYTES),
         null=True,
     )

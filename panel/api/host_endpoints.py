@@ -49,7 +49,7 @@ class ProblemOfHost(Shape):
     severity = Choice("error or warning.", ("error", "warning"))
     message = Text("What is wrong, in a sentence for people.")
     correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
-    since = DateTime("When it began; null: not known.", null=True)
+    since = DateTime("When it began; null: unknown.", null=True)
     volume = Ref(
         "Null: none.",
         of=lambda problem: ref("api-volume", problem.volume_key, problem.subject_label),
@@ -205,7 +205,7 @@ class HostBody(Body):
         max_value=100,
     )
     slow_read_ms = Integer(
-        "A volume whose reads take this long on average is a problem. Null: the limit of its tags.",
+        "Average read time from which a volume is a problem. Null: the limit of its tags.",
         required=False,
         null=True,
         min_value=1,

@@ -55,7 +55,7 @@ class PersonShape(Noun):
         "Role in the staff; empty: not of the staff.", STAFF_ROLES, allow_blank=True
     )
     active = Boolean("False: the account is deactivated.", of="is_active")
-    joined_at = DateTime("When the account was made.", of="date_joined")
+    joined_at = DateTime("When the account was created.", of="date_joined")
     last_sign_in_at = DateTime("When they last signed in; null: never.", of="last_login", null=True)
     memberships = MembershipShape("Their customers.", many=True)
 
@@ -68,11 +68,11 @@ class InvitationShape(Noun):
     staff_role = Text("Role in the staff; empty: not of the staff.")
     customer = Ref("The customer.", null=True)
     member_role = Text("Role in the customer; empty: of the staff.")
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     expires_at = DateTime("When it ends.")
     mailed = Boolean("Whether it was sent by mail.", required=False)
     link = Text(
-        "The link, which grants access; only in the answer that made it, null in its replay.",
+        "The link, which grants access; only in the answer that created it, null in its replay.",
         null=True,
         required=False,
     )
@@ -263,7 +263,11 @@ class ServiceAccounts(AdminResource):
     """Accounts of programs."""
 
     @operation(
-        "service_account_make", "Make a service account", PersonShape, status=201, body=ServiceBody
+        "service_account_make",
+        "Create a service account",
+        PersonShape,
+        status=201,
+        body=ServiceBody,
     )
     def post(self, request: Request) -> Response:
         """For admins. It has tokens (`POST /tokens/` with its address as `user`) and no sign-in, so

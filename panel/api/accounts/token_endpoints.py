@@ -35,7 +35,7 @@ MOST_OVERLAP_HOURS = 7 * 24
 
 
 class TokenShape(Noun):
-    """A token without its secret. `text` is the whole token, only in the answer that made it."""
+    """A token without its secret. `text` is the whole token, only in the answer that created it."""
 
     name = Text("Display name.")
     user = Text("E-mail address of the account that it acts as.", of="user.email")
@@ -50,7 +50,7 @@ class TokenShape(Noun):
     live = Boolean(
         "False: it has expired or was revoked.", of=lambda token: token.is_live(database_now())
     )
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     expires_at = DateTime("When it ends.")
     revoked_at = DateTime("When it was revoked; null: it was not.", null=True)
     last_used_at = DateTime("When it was last used; null: never.", null=True)
@@ -58,7 +58,7 @@ class TokenShape(Noun):
         "IP address of its last use; null: none.", of="last_used_ip", null=True
     )
     text = Text(
-        "The whole token; only in the answer that made it, null in its replay.",
+        "The whole token; only in the answer that created it, null in its replay.",
         required=False,
         null=True,
     )

@@ -38,7 +38,7 @@ class MatrixBody(Body):
     made_plain = ("job_file",)
     host = Text("Key of the host.", max_length=26)
     vg = Text(
-        "Name of the volume group; without it, the only one that may be used.",
+        "Name of the volume group. Default: the only usable one.",
         default="",
         allow_blank=True,
     )

@@ -180,7 +180,7 @@ class OneBenchmark(BenchmarkResource):
 
     @operation("benchmark", "Show a benchmark with its results", BenchmarkShape)
     def get(self, request: Request, key: str) -> Response:
-        """`contests` say who won, by how much, and how sure that is."""
+        """`contests` has the winner, the margin, and its certainty."""
         return self.shown(self.benchmark(key))
 
 

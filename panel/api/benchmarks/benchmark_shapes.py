@@ -142,7 +142,7 @@ class BenchmarkShape(Noun):
         null=True,
     )
     by = By("actor.email", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     begun_at = DateTime("When the first run began; null: none has yet.", null=True)
     ended_at = DateTime("When it ended; null: it has not yet.", null=True)
     share_until = DateTime("Until when a link shows its figures; null: no link does.", null=True)
@@ -212,7 +212,9 @@ class BenchmarkRunShape(Shape):
     cell = Anything("What it does.")
     state = Choice("Its current state.", RunState.choices)
     outcome = Text("As the host reported: `finished`, `stopped`, `failed`; empty: none yet.")
-    reached_seconds = Integer("How far its measured part came; null: unknown.", null=True)
+    reached_seconds = Integer(
+        "Seconds of its measured part that were reached; null: unknown.", null=True
+    )
     kernel = Text("The kernel that it ran on.")
     boot_id = Text("The boot that it ran in.")
     fio_version = Text("The fio that measured.")

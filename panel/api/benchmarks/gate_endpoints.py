@@ -134,7 +134,7 @@ class GateShape(Noun):
         "For a bisect, which kernel brought the slow-down; empty for a gate.",
         of=lambda row: bisect_of(row.gate).sentence if row.gate.kind == GateKind.BISECT else "",
     )
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     boots = GateBootShape(
         "In their order.", of=lambda row: row.gate.boots.all(), many=True, detail=True
     )

@@ -105,7 +105,7 @@ class CachePlans(PlanResource):
 
     @operation(
         "cache_plan_make",
-        "Make a cache plan",
+        "Create a cache plan",
         CachePlanShape,
         status=201,
         body=CachePlanBody,

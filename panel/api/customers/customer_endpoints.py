@@ -32,7 +32,7 @@ class CustomerShape(Noun):
     name = Text("Display name.")
     external_id = Text("Its name in your systems; empty if it has none.")
     suspended_at = DateTime("Since when new orders are refused.", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     updated_at = DateTime("When it changed last.")
 
 
@@ -66,10 +66,10 @@ class WholeMandate(Body):
 
     currency = Text("ISO 4217, such as EUR.")
     cap_charge_minor = Integer(
-        "Maximum for one charge, in minor units; null: not known.", null=True, min_value=0
+        "Maximum for one charge, in minor units; null: unknown.", null=True, min_value=0
     )
     cap_period_minor = Integer(
-        "Maximum for a calendar month (UTC), in minor units; null: not known.",
+        "Maximum for a calendar month (UTC), in minor units; null: unknown.",
         null=True,
         min_value=0,
     )
@@ -113,7 +113,7 @@ class Customers(CustomerResource):
 
     @operation(
         "customer_make",
-        "Make a customer",
+        "Create a customer",
         CustomerShape,
         status=201,
         body=CustomerBody,

@@ -78,7 +78,7 @@ class OrderShape(MoneyShape):
     reason_code = Text("Code of the reason, for programs; empty: neither refused nor failed.")
     reason = Text("Why the order was refused or failed.")
     job = Ref("The job that carries it out; null: none yet.", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     updated_at = DateTime("When it changed last.")
     ended_at = DateTime("When it ended; null: it has not yet.", null=True)
     door = Text("Where the request came from, such as page, API or billing.", staff=True)

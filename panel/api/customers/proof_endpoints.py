@@ -160,7 +160,7 @@ class ProofShape(Shape):
     )
     reason_code = Text("Code of the reason that there is no result; empty if there is one.")
     reason = Text("The same reason as a sentence for people.")
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     ended_at = DateTime("When it ended; null: it has not yet.", null=True)
 
 

@@ -20,5 +20,5 @@ class OutgoingShape(Shape):
     )
     error = Text("Why the last attempt failed.", of="last_error")
     next_at = DateTime("When it is tried (again).", of="next_try_at", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)

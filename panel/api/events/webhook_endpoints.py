@@ -45,7 +45,7 @@ class WebhookShape(Noun):
         of=lambda webhook: webhook.former_until if webhook.former_secret else None,
         null=True,
     )
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     secret = Text(
         "The signing secret; only in the answer that created it, null in its replay.",
         null=True,

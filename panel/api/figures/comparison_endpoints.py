@@ -129,7 +129,7 @@ class SsdWritersShape(Shape):
     end = DateTime("When it ends.")
     total_bytes = Integer("Bytes that the SSD counted in that time; null: unknown.", null=True)
     other_bytes = Integer("Bytes that no volume explains; null: unknown.", null=True)
-    other_share = Float("The same as a share, 0 to 1; null: not known.", null=True)
+    other_share = Float("The same as a share, 0 to 1; null: unknown.", null=True)
     uncounted = Integer(
         "bcache volumes whose writes are not counted; they are within the other bytes."
     )
@@ -183,8 +183,8 @@ class ComparedShape(Shape):
     """One figure before and after, in words for people."""
 
     what = Text("The figure.")
-    before = Text("With its unit; -: not known.")
-    after = Text("With its unit; -: not known.")
+    before = Text("With its unit; -: unknown.")
+    after = Text("With its unit; -: unknown.")
     difference = Text("In words; empty: none.")
     verdict = Text("better, worse, or empty.")
 
@@ -195,7 +195,7 @@ class JobComparisonShape(Shape):
     job = Ref("The job.", given=True)
     before = WindowFiguresShape("Null: there are no figures.", null=True)
     after = WindowFiguresShape("Null: there are no figures.", null=True)
-    items = ComparedShape("Figure by figure; empty: `lacks` says why.", of="rows", many=True)
+    items = ComparedShape("The compared figures; empty: see `lacks`.", of="rows", many=True)
     lacks = Text("Why there is no comparison; empty: there is one.")
     cut = Text("Which side another job shortened; empty: none.")
 

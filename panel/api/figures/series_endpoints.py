@@ -81,8 +81,8 @@ class HistogramsShape(Shape):
         "Upper end of each class of latencies, in milliseconds; one more class is open.", Float()
     )
     counts = Map(
-        "For each bucket the I/Os of each class, null where none is known: `latency` of "
-        "the volume, `hdd_leg` and `ssd_leg` below its cache.",
+        "For each bucket the I/Os of each class, null if unknown: `latency` of the volume, "
+        "`hdd_leg` and `ssd_leg` below its cache.",
         List("", List("", Integer(), null=True)),
     )
 

@@ -70,7 +70,7 @@ class ProblemShape(Shape):
         "What is wrong in the body or the parameters, one by one.", many=True, required=False
     )  # type: ignore[assignment]  # a field, no attribute
     conflicting_jobs = Conflict("Jobs in the way.", many=True, required=False)
-    not_before = DateTime("When the same request may succeed, where that is known.", required=False)
+    not_before = DateTime("When the same request may succeed, if known.", required=False)
     existing = Existing("`external_id_taken`: the object that has it.", required=False)
 
 

@@ -28,7 +28,7 @@ class VolumeShareShape(Shape):
         "Seconds of waiting that the change saves a day, at most.", of="proposed.saved_high"
     )
     written_bytes_per_day = Float(
-        "Bytes a day that the cache proposed writes to SSD; null: not known.", null=True
+        "Bytes a day that the cache proposed writes to SSD; null: unknown.", null=True
     )
     why = Text("Why, in a sentence for people.")
 
@@ -107,7 +107,7 @@ class HostDivision(HostResource):
     """The division of a host's SSD."""
 
     @operation(
-        "host_allocation", "Show who gets how much SSD, and what is proposed", AllocationShape
+        "host_allocation", "Show the allocation of SSD, and proposed changes", AllocationShape
     )
     def get(self, request: Request, key: str) -> Response:
         """The allocation that saves the most waiting time, within sold plans and the endurance of

@@ -36,7 +36,7 @@ class HostFaultShape(Shape):
     effect = Choice("What may happen.", EFFECTS, of="present.fault.effect")
     technology = Text("The technology whose caches are affected.", of="present.fault.technology")
     sure = Boolean(
-        "False: the upstream release that the kernel is built from is not known.",
+        "False: the upstream release of the kernel is unknown.",
         of="present.is_sure",
     )
     message = Text("What is wrong, in a sentence for people.", of="present.message")

@@ -29,9 +29,9 @@ class DiskFoundShape(Shape):
     rotational = Boolean("True: a hard disk.")
     model = Text("Model, as the disk reports it; empty: none.")
     serial = Text("Serial number of the disk.")
-    transport = Text("sata, sas, nvme or another bus; empty: not known.")
+    transport = Text("sata, sas, nvme or another bus; empty: unknown.")
     read_only = Boolean("Whether it refuses writes.")  # type: ignore[assignment]  # a field, no attribute
-    scheduler = Text("Its I/O scheduler, such as mq-deadline; empty: not known.")
+    scheduler = Text("Its I/O scheduler, such as mq-deadline; empty: unknown.")
 
 
 class ArrayFoundShape(Shape):
@@ -143,7 +143,7 @@ class SuggestionShape(Shape):
         of="advised.reasons",
     )
     saved_seconds_per_day_low = Float(
-        "Seconds of waiting that it would save a day, at least; null: not known.",
+        "Seconds of waiting that it would save a day, at least; null: unknown.",
         of="advised.prospect.saved_seconds_per_day.low",
         null=True,
     )

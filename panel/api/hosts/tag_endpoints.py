@@ -26,7 +26,7 @@ class TagLimitShape(Noun):
 
     tag = Text("A tag of hosts. It may be new.")
     slow_read_ms = Integer("Average read time of a volume, in ms, from which it is a problem.")
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
 
 
 class TagLimitBody(Body):
@@ -75,7 +75,7 @@ class TagLimits(TagLimitResource):
 
     @operation(
         "tag_limit_make",
-        "Make the limit of a tag",
+        "Create the limit of a tag",
         TagLimitShape,
         status=201,
         body=TagLimitBody,

@@ -49,8 +49,9 @@ class HostEventShape(Shape):
     after = Text("Its new value; empty: none.")
     count = Integer("How often it happened within an hour of `at`.")
     effect = Choice(
-        "What the days around a restart into another kernel show: I/O is slower (`loss`) or faster "
-        "since; null: no difference is certain, or none is known yet.",
+        "Comparison of the days around a restart into another kernel: I/O is slower (`loss`) or "
+        "faster "
+        "since; null: no certain difference, or not known yet.",
         RestartEffect.choices,
         null=True,
         of=lambda change: change.effect or None,

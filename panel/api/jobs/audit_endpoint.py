@@ -40,7 +40,7 @@ class AuditShape(Shape):
     door = Text("Where the request came from, such as page, API or billing.")
     request_id = Text("`X-Request-Id` of the request that caused the operation.")
     host = Text("Key of the host.")
-    machine_id = Text("The host's /etc/machine-id; empty: not known.")
+    machine_id = Text("The host's /etc/machine-id; empty: unknown.")
     volume = Text("Key of the volume; empty: none.")
     volume_label = Text("Display name of the volume at that time.")
     vg = Text("Name of the volume group.")
@@ -76,7 +76,7 @@ class Audit(Resource):
 
     @operation("audit_list", "Read the audit trail", listing)
     def get(self, request: Request) -> Response:
-        """Newest first. An operation has two entries: its intent and, once it is over, its
+        """Newest first. An operation has two entries: its intent and, once it has ended, its
         outcome."""
         try:
             rows = filtered(AuditEntry.objects.all().visible_to(self.user), request.query_params)

@@ -92,12 +92,12 @@ class BulkOutcomeShape(Shape):
 
 
 class BulkChangeShape(Noun):
-    """One change of many volumes; lists leave `items` out. It is over once nothing is `left` and
+    """One change of many volumes; lists leave `items` out. It has ended once nothing is `left` and
     every job has ended; `states` counts the volumes by state."""
 
     action = Choice("The change to make to each volume.", EVERY_ACTION)
     actor = By("actor.email", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     total = Integer("Number of volumes.", of=lambda change: len(change.items))
     left = Integer("Not started yet.", of="left_count")
     states = Map("How many volumes are in each state.", Integer(), required=False)

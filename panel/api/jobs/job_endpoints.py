@@ -282,7 +282,7 @@ class PreviewApply(JobWork):
 
     @work(
         "job_apply",
-        "Make a dry run real",
+        "Apply a dry run",
         "A job carries out the dry run. Location names the job.",
         parameters=(WAIT,),
     )

@@ -168,7 +168,7 @@ class JobShape(Noun):
         customers=_error_for_customers,
         null=True,
     )
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     started_at = DateTime("When it began; null: it has not yet.", null=True)
     ended_at = DateTime("When it ended; null: it has not yet.", null=True)
     host = Ref("The storage host.", staff=True)

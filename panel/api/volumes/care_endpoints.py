@@ -119,7 +119,7 @@ class AdoptionRowBody(Body):
 
 
 class AdoptionBody(Body):
-    """Which found volumes belong to whom."""
+    """Found volumes and their customers."""
 
     items = AdoptionRowBody("The volumes, each with its customer.", many=True)
     make_customers = Boolean("Creates customers that do not exist.", default=False)

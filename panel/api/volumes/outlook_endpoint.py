@@ -28,12 +28,10 @@ class ExpectationShape(Shape):
     text = Text("The same as a sentence for people, as on the page of plans.")
     basis = Text("Its basis, as a sentence for people.")
     hit_rate_low = Float(
-        "Share of reads that the cache would serve at least, 0 to 1; null: not known.", null=True
+        "Share of reads that the cache would serve at least, 0 to 1; null: unknown.", null=True
     )
     hit_rate_high = Float("Share of reads that it would serve at most.", null=True)
-    read_ms_low = Float(
-        "Milliseconds that a read would take, at least; null: not known.", null=True
-    )
+    read_ms_low = Float("Milliseconds that a read would take, at least; null: unknown.", null=True)
     read_ms_high = Float("Milliseconds that a read would take, at most.", null=True)
     saved_seconds_per_day_low = Float(
         "Seconds of waiting that it would save per day, at least; below 0: it would add some; "
@@ -64,7 +62,7 @@ class OutlookChoiceShape(Shape):
     currency = Text("ISO 4217, such as EUR.", of=_currency)
     currency_digits = CurrencyDigits(of=_currency)
     refusal = Text("Its code.", of="refusal.code", null=True)
-    expected = ExpectationShape("What it would bring; null: not known.", null=True, given=True)
+    expected = ExpectationShape("What it would bring; null: unknown.", null=True, given=True)
 
 
 class OutlookShape(Shape):

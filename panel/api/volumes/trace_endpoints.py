@@ -44,7 +44,7 @@ class TraceShape(Shape):
     message = Text("Why it failed, or a note on it, as a sentence for people; empty: none.")
     correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
     by = By("actor.email", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     begun_at = DateTime("When the host began; null: it has not yet.", null=True)
     ended_at = DateTime("When it ended; null: it has not yet.", null=True)
 

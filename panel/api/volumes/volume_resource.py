@@ -104,7 +104,7 @@ class VolumeShape(Shape):
         "The plan that its owner pays for; null: none.", of="volume.cache_plan", null=True
     )
     figures = FiguresShape("Null where nothing was measured yet.", of="row.latest", null=True)
-    created_at = DateTime("When it was made.", of="volume.created_at")
+    created_at = DateTime("When it was created.", of="volume.created_at")
     updated_at = DateTime(
         "When its record or its state on the host last changed.", of=_updated_at, required=False
     )
@@ -118,7 +118,7 @@ class VolumeShape(Shape):
         staff=True,
     )
     layout = Choice(
-        "How its data lies on the host; it never changes.",
+        "Layout of its data on the host; it never changes.",
         LAYOUTS,
         of="volume.layout",
         staff=True,

@@ -59,7 +59,7 @@ ANSWERS: Final[dict[int, Any]] = {
 }
 IF_UNCHANGED: Final = Header(
     IF_MATCH,
-    "The ETag of the wish you read. The answer is 412 if the wish has changed since.",
+    "The ETag of the wish that you read. The answer is 412 if the wish has changed since.",
 )
 
 

@@ -61,13 +61,13 @@ class MandateBody(Body):
 
     currency = Pattern("ISO 4217, such as EUR.", "^[A-Z]{3}$")
     cap_charge_minor = Integer(
-        "Maximum for one charge, in minor units; null: not known.",
+        "Maximum for one charge, in minor units; null: unknown.",
         min_value=0,
         null=True,
         required=False,
     )
     cap_period_minor = Integer(
-        "Maximum for a calendar month (UTC), in minor units; null: not known.",
+        "Maximum for a calendar month (UTC), in minor units; null: unknown.",
         min_value=0,
         null=True,
         required=False,
