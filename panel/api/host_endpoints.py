@@ -190,7 +190,7 @@ class HostBody(Body):
     )
     tags = Texts(
         f"Up to {MOST_TAGS} words, which replace the current ones; stored in lower case, without "
-        f"duplicates.",
+        "duplicates.",
         required=False,
     )
 

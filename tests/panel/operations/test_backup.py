@@ -253,10 +253,10 @@ def test_a_damaged_backup_changes_nothing(
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 2000])
-def test_what_is_no_backup_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x"
     path.write_bytes(content)
-    with pytest.raises(backup.BackupError, match="is no backup"):
+    with pytest.raises(backup.BackupError, match="is not a backup"):
         backup.read_backup(path)
 
 
