@@ -118,7 +118,7 @@ def test_the_shell_completes_commands_and_what_the_panel_has(
     assert f"plain,{expected or there.volume.key}\n" in tiercel().out
 
 
-def test_what_nobody_foresaw_ends_without_the_token(
+def test_an_unexpected_error_ends_without_the_token(
     tiercel: Tiercel, there: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = os.environ["TIERCEL_TOKEN"]

@@ -160,7 +160,7 @@ ACCESS = """
 
 
 @pytest.mark.parametrize(("words", "live"), [((), 0), (("--keep-tokens",), 1)])
-def test_what_lets_somebody_in_without_a_password_does_not_come_back(
+def test_access_without_a_password_is_not_restored(
     tmp_path: Path, new_database: Callable[..., str], words: tuple[str, ...], live: int
 ) -> None:
     boss, ann = make.staff_user("boss@example.org"), make.user("ann@example.org")
