@@ -42,7 +42,7 @@ def write_usage() -> None:
 
 
 @shared_task
-def prune_told() -> None:
+def prune_messages() -> None:
     now = database_now()
     outbox.prune_billing_messages(now)
     call_log.prune_calls(now)

@@ -1,7 +1,7 @@
 """Posts due messages to the billing system, and acts on its answers to questions.
 
-Level-triggered: `send_due_messages` sends what the database says is due, whoever calls it. A lost
-answer is asked for again under the same name.
+Level-triggered: `send_due_messages` sends what the database says is due, from any caller. After a
+lost answer, the question is repeated under the same id.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _posted(message: Message) -> Answer:
 
 
 def _try(message: Message, send: Send) -> bool:
-    """False where nobody answered."""
+    """False where the billing system did not answer."""
     if is_moot(message):
         delivery_queue.given_up(message, None, "The answer is no longer needed.")
         return True
@@ -86,7 +86,7 @@ def _try(message: Message, send: Send) -> bool:
         _retry(
             message,
             GONE,
-            "The billing system answered that it is gone (410). Sending is disabled.",
+            "The billing system answered 410 (gone). Sending is disabled.",
         )
         log.error("the billing system answered 410: sending is disabled")
         return False
@@ -114,7 +114,8 @@ def _judge(message: Message, answer: Answer) -> None:
     except BadAnswer as error:
         _retry(message, answer.status, str(error))
         return
-    # The answer and what is done with it: after any accident both are there, or it is asked again.
+    # Store the answer and act on it together: after a crash both are done, or the question is
+    # repeated.
     with transaction.atomic():
         act(message.order, decision)
         delivery_queue.delivered(message, answer.status)
@@ -143,14 +144,14 @@ def _retry(message: Message, status: int | None, error: str, asked: float | None
 SECONDS = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 """The intervals of Standard Webhooks, 5 seconds to a day; then it is given up."""
 QUESTION_SECONDS = 30
-"""A customer waits for the answer to a question: it is asked again and again."""
+"""Interval of repeated questions, since a customer waits for the answer."""
 
 
 def seconds_after(
     attempts: int, chance: float, *, is_question: bool = False, asked: float | None = None
 ) -> float | None:
-    """How long to wait after the `attempts`-th try, None for no more; `delivery_queue.wait_seconds`
-    says what `chance` and `asked` are."""
+    """How long to wait after the `attempts`-th attempt, None to give up;
+    `delivery_queue.wait_seconds` says what `chance` and `asked` are."""
     if is_question:
         attempts, pauses = min(attempts, 2), (SECONDS[0], QUESTION_SECONDS)
         return delivery_queue.wait_seconds(attempts, pauses, chance, asked)

@@ -58,7 +58,7 @@ def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
         requester = Requester(cast("User", request.user), address_of(request), Origin.PORTAL)
         authorisation.cancel_order(order, requester)
     except OrderRefused as late:
-        messages.warning(request, f"{late.message} {late.way_out}")
+        messages.warning(request, f"{late.message} {late.correction}")
         return redirect("my-order", order.key)
     messages.success(request, gettext("Cancelled. Nothing was charged or changed."))
     return redirect("my-order", order.key)

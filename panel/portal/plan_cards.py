@@ -105,7 +105,7 @@ class PlanCard:
             return ""
         if self.offer.reason and refusal.message == gettext(self.offer.reason):
             return refusal.message
-        return f"{refusal.message} {refusal.way_out}"
+        return f"{refusal.message} {refusal.correction}"
 
 
 def plan_cards(

@@ -91,7 +91,7 @@ def _context(order: Order, proof: Proof) -> dict[str, object]:
         "held": proof_texts.held(order, proof.result),
         "suggests_revert": order.intent != Intent.DOWNGRADE
         and (proof_texts.are_writes_judged(proof) or not proof_texts.takes_writes(proof))
-        and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or proof_texts.is_dearly_won(proof)),
+        and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or proof_texts.gain_costs_speed(proof)),
         "reads_verdict": proof_texts.reads_verdict(proof.result),
         "is_conclusive": proof_texts.reads_verdict(proof.result) in (Verdict.GAIN, Verdict.LOSS),
         "window_seconds": (proof.before_end - proof.before_start).total_seconds(),

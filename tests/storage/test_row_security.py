@@ -257,7 +257,7 @@ def test_a_session_without_a_scope_shows_nothing() -> None:
     assert Customer.objects.exists()
     connection.connection.execute("RESET tiercel.wall")
     assert connection.connection.execute("SELECT count(*) FROM storage_customer").fetchone() == (0,)
-    connection._told = None  # type: ignore[attr-defined]
+    connection._session_scope = None  # type: ignore[attr-defined]
 
 
 @pytest.mark.django_db

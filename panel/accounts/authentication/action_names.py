@@ -56,7 +56,7 @@ NAMES: Final[Mapping[str, str]] = {
     "my-plan-confirm": marked("Order"),
     "my-order-revert": marked("Undo order"),
 }
-"""What is done on the page that a proof leads back to, for the person who is asked for it."""
+"""Names of the actions that require a proof, as shown to the person."""
 
 
 def name_of_action(address: str) -> str:

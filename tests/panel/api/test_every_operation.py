@@ -269,7 +269,9 @@ def test_no_request_is_in_its_own_way(
             assert code != "idempotency_key_in_use", text
 
 
-def test_who_changes_an_older_version_is_told(foreign: Foreign, subtests: pytest.Subtests) -> None:
+def test_a_change_of_an_older_version_is_refused(
+    foreign: Foreign, subtests: pytest.Subtests
+) -> None:
     for method, path in VERSIONED:
         with subtests.test(f"{method} {path}"):
             is_missing = path in NOT_YET and method == "delete"

@@ -17,7 +17,7 @@ from panel.deliveries.failure_words import failure_words
         (ConnectionRefusedError(111, "Connection refused"), "The server refused the connection."),
         (socket.gaierror(-2, "Name or service not known"), "The name of the server is not known"),
         (TimeoutError("timed out"), "The server did not answer in time."),
-        (ConnectionResetError(104, "Connection reset by peer"), "The server closed the connection."),
+        (ConnectionResetError(104, "reset by peer"), "The server closed the connection."),
         (smtplib.SMTPServerDisconnected("gone"), "The server closed the connection."),
         (OSError(113, "No route to host"), "The server cannot be reached: No route to host."),
         (

@@ -173,7 +173,7 @@ def test_results_are_those_of_other_customers_too_and_the_wall_stands_afterwards
         assert not Proof.objects.exists()
 
 
-def test_a_trial_is_offered_where_nobody_knows_and_the_provider_allows_it(
+def test_a_trial_is_offered_where_the_effect_is_unknown_and_the_provider_allows_it(
     settings: Settings,
 ) -> None:
     _, found = shelf()

@@ -63,12 +63,12 @@ def test_a_problem_of_many_months_is_told_once_and_so_is_its_end(volume: Volume)
     tasks.send_notices()
     Notice.objects.update(delivered_at=timezone.now() - timedelta(days=99))
     for _ in range(2):
-        tasks.prune_told()
+        tasks.prune_messages()
         tasks.send_notices()
     assert [each.subject for each in mail.outbox] == ["Problem: Acme mail"]
     there.resolved_at = timezone.now()
     there.save()
-    tasks.prune_told()
+    tasks.prune_messages()
     tasks.send_notices()
     assert mail.outbox[1].subject == "Resolved: Acme mail"
 

@@ -165,7 +165,7 @@ def test_what_was_sent_is_forgotten_after_months_and_what_waits_is_not(there: Ca
     long_ago = Now() - notice_delivery.KEPT - timedelta(hours=1)
     Notice.objects.update(created_at=long_ago)
     Notice.objects.exclude(delivered_at=None).update(delivered_at=long_ago)
-    tasks.prune_told()
+    tasks.prune_messages()
     assert {each.delivered_at for each in Notice.objects.all()} == {None}
 
 

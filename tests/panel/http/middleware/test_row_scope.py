@@ -159,7 +159,7 @@ def test_what_is_streamed_is_read_within_the_wall(
     assert b"".join(response) == b"acme output\n"
 
 
-def test_whoever_is_deactivated_sees_nothing(people: Cast, no_first_wall: None) -> None:
+def test_a_deactivated_person_sees_nothing(people: Cast, no_first_wall: None) -> None:
     people.acme.owner.is_active = False
     with row_security.scope(row_security.NO_ROWS):
         set_scope_for(people.acme.owner)
