@@ -222,7 +222,7 @@ def _alerts(now: datetime) -> SettingsGroup:
         ),
         SettingRow("Last heartbeat", _ago(last.heartbeat_at if last is not None else None, now)),
     )
-    anchor = "alerts-who-is-told-once-and-when-it-is-over"
+    anchor = "alerts-one-message-when-a-problem-lasts-one-when-it-ends"
     return SettingsGroup("Alerts", rows, "operators", anchor)
 
 

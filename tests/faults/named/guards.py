@@ -12,7 +12,7 @@ from tests.faults.workers import Worker, Workers
 
 
 def mutations(workers: Workers) -> dict[str, list[str]]:
-    """Name of the guard -> what broke without it; [] where nobody noticed. Each scene also runs
+    """Name of the guard -> what broke without it; [] if it was not noticed. Each scene also runs
     with the guard in place, and then nothing may break."""
     found = {}
     for name, scene in SCENES.items():
