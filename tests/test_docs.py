@@ -76,3 +76,28 @@ def test_the_release_has_one_version() -> None:
 def test_the_release_notes_name_the_version_of_the_agent() -> None:
     notes = ROOT / "docs" / f"release-{VERSION.rpartition('.')[0]}.md"
     assert f"agent {AGENT_VERSION}" in notes.read_text()
+
+
+def test_the_architecture_has_a_row_for_each_folder_of_a_package() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    folders = [
+        folder.relative_to(ROOT).as_posix()
+        for package in ("storage", "jobs", "panel")
+        for folder in (ROOT / package).iterdir()
+        if (folder / "__init__.py").exists()
+        and folder.name not in ("management", "migrations", "templatetags")
+    ]
+    assert len(folders) > 35
+    assert [folder for folder in folders if f"`{folder}`" not in text] == []
+
+
+def test_the_architecture_has_the_layers_that_imports_are_checked_by() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    block = text.split("down this list and never up:\n\n")[1].split("\n\n")[0]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = (
+        each["layers"] for each in contracts["contracts"] if each.get("containers") == ["panel"]
+    )
+    assert [set(re.findall(r"\w+", line)) for line in block.splitlines()] == [
+        set(re.findall(r"\w+", layer)) for layer in layers
+    ]

@@ -69,8 +69,8 @@ def write(
         head += ["## Not survived\n", _table(lost)]
     sweep_note = (
         "Each operation was broken at each point it passes: `kill` (SIGKILL), `raise`"
-        "\n(an unexpected exception, or a full disk on the host), `pause` (longer than a lease), `drop` (the"
-        "\ndatabase connection is gone).\n"
+        "\n(an unexpected exception, or a full disk on the host), `pause` (longer than a lease),"
+        "\n`drop` (the database connection is gone).\n"
     )
     partly = f"Played was every {every}th of them.\n" if every > 1 else ""
     tail = [
