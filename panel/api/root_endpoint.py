@@ -23,6 +23,7 @@ from drf_spectacular.views import (
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panel import VERSION
 from panel.api import API_VERSION, FEATURES
 from panel.api.accounts.token_endpoints import TokenShape
 from panel.api.framework.api_operations import operation
@@ -33,7 +34,6 @@ from panel.api.framework.resource import PACKED, Resource, takes_gzip
 from panel.api.framework.shape import Shape
 from panel.models import Scope
 from storage.access import is_staff
-from storage.agent import VERSION
 
 NAMES = (
     "hosts",

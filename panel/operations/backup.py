@@ -34,6 +34,7 @@ from django.db.models.functions import Now
 from jobs.engine import holds
 from jobs.hosts import panel_identity
 from jobs.models import AlertRound
+from panel import VERSION
 from panel.accounts.security_log import security_entries
 from panel.deliveries import delivery_queue
 from panel.deliveries.alerts import alert_routing
@@ -51,7 +52,6 @@ from panel.models import (
 from panel.operations import migration_history
 from panel.operations.local_services import ServiceError
 from panel.operations.local_services.postgres import installed
-from storage.agent import VERSION
 from storage.formatting import counted
 from storage.models import Benchmark
 

@@ -23,6 +23,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import AlertRound
+from panel import VERSION
 from panel.deliveries.failure_words import failure_words
 from panel.models import (
     AlertDelivery,
@@ -37,7 +38,6 @@ from panel.operations.system_checks import NO_SUPPORT, customers_reach_support
 from panel.orders.pricing import mandate_limits
 from panel.staff.alerts.alert_list import STALE_SECONDS
 from storage.access import Right, staff_view
-from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
 from storage.metrics.samples.chunk_store import NOTED_LIMIT, kept_for, unreadable_chunks
 from storage.metrics.samples.stored_bytes import StoredBytes, stored_chunks, stored_rows
@@ -224,7 +224,7 @@ def _alerts(now: datetime) -> SettingsGroup:
         ),
         SettingRow("Last heartbeat", _ago(last.heartbeat_at if last is not None else None, now)),
     )
-    anchor = "alerts-who-is-told-once-and-when-it-is-over"
+    anchor = "alerts-one-message-when-a-problem-lasts-one-when-it-ends"
     return SettingsGroup("Alerts", rows, "operators", anchor)
 
 

@@ -54,7 +54,7 @@ def take(url: str, logins: Sequence[Login], volume: Volume, kind: str) -> None:
         Scene(f"/volumes/{volume.key}/?{shown}", "Before and after, on one chart", "[data-charts]"),
         Scene("/plans/", "Sell it: a plan is a cache size and a price"),
         Scene("/capacity/", "How much SSD is sold, free, and until when it lasts"),
-        Scene("/audit/everything", "Who did what: one trail that nobody can change"),
+        Scene("/audit/everything", "Who did what: one trail that cannot be changed"),
         Scene("/help/glossary/#hit-rate", "Every figure has a ? that explains it"),
     )
     own = f"/my/volumes/{volume.key}"

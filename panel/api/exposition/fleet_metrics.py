@@ -12,11 +12,11 @@ from django.db.models.functions import Now
 
 from jobs import standstill
 from jobs.models import OVER, Alert, AlertRound, Halt, Job, PartKind
+from panel import VERSION
 from panel.api.exposition.metric_text import MetricFamily, labels_text, written
 from panel.models import AlertDelivery, Message, Notice, Order, WebhookDelivery
 from panel.models.order import OPEN
 from panel.models.outgoing import OutgoingQuerySet
-from storage.agent import VERSION
 from storage.analysis.heat_store import counted_seconds
 from storage.database_clock import database_now
 from storage.health.smart_endurance import wear_of

@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 
 from jobs.models import DESTROYING, OF_HOST, Kind, Origin
 from jobs.requester import Requester
+from panel import VERSION
 from panel.accounts.client_address import address_of
 from panel.api.deprecations import Deprecation, headers_of, is_number
 from panel.api.framework import entity_tags, idempotent_requests
@@ -37,7 +38,6 @@ from panel.http.request_log import id_of
 from panel.models import ApiToken, Scope, User
 from panel.models.api_token import READS
 from storage.access import Right, is_staff, may
-from storage.agent import VERSION
 
 M = TypeVar("M", bound=Model)
 BODILESS = (*READING, "DELETE")
