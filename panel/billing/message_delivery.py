@@ -59,7 +59,7 @@ def _posted(message: Message) -> Answer:
 
 
 @dataclass(frozen=True)
-class BillingMessages(DeliveryKind[Message]):
+class BillingDeliveryKind(DeliveryKind[Message]):
     """Messages to the billing system, and its answers to questions. While it does not answer at
     all, the other messages wait: each would only wait as long for no answer."""
 
@@ -107,7 +107,7 @@ def send_due_messages(send: Send = _posted) -> int:
     tried."""
     if not outbox.is_on() or outbox.endpoint().disabled_at is not None:
         return 0
-    return deliver_due(BillingMessages(send))
+    return deliver_due(BillingDeliveryKind(send))
 
 
 def _decision(answer: Answer) -> Decision:

@@ -31,7 +31,7 @@ from storage.database_clock import database_now
 NOT_IN_USE: Final = "The route is switched off, or paused."
 
 
-class AlertMessages(DeliveryKind[AlertDelivery]):
+class AlertDeliveryKind(DeliveryKind[AlertDelivery]):
     """Messages of alerts and digests: by SMTP to persons, by HTTP to everything else."""
 
     task = TASK
@@ -62,7 +62,7 @@ class AlertMessages(DeliveryKind[AlertDelivery]):
         return None if failure.status == GONE else super().pause_seconds(row, failure)
 
 
-ALERT_MESSAGES: Final = AlertMessages()
+ALERT_MESSAGES: Final = AlertDeliveryKind()
 
 
 def _posted(row: AlertDelivery, letter: AlertLetter, stories: Sequence[AlertStory]) -> Answer:

@@ -29,7 +29,7 @@ TASK = "panel.tasks.send_notices"
 NOT_WANTED = "Not wanted any more."
 
 
-class NoticeMails(DeliveryKind[Notice]):
+class NoticeDeliveryKind(DeliveryKind[Notice]):
     """Mails to customers' members about their orders and volumes."""
 
     task = TASK
@@ -50,7 +50,7 @@ class NoticeMails(DeliveryKind[Notice]):
         message.send()
 
 
-NOTICE_MAILS: Final = NoticeMails()
+NOTICE_MAILS: Final = NoticeDeliveryKind()
 
 
 def prune_notices(now: datetime) -> None:

@@ -29,7 +29,7 @@ RESTS: Final = (5, 10, 20, 40, 80, 160, *(300,) * 1000)
 TEST: Final = "webhook.test"
 
 
-class WebhookMessages(DeliveryKind[WebhookDelivery]):
+class WebhookDeliveryKind(DeliveryKind[WebhookDelivery]):
     """Events to webhooks. A receiver that is gone (410) has its webhook disabled."""
 
     task = webhook_fanout.TASK
@@ -65,7 +65,7 @@ class WebhookMessages(DeliveryKind[WebhookDelivery]):
         return True
 
 
-WEBHOOK_MESSAGES: Final = WebhookMessages()
+WEBHOOK_MESSAGES: Final = WebhookDeliveryKind()
 
 
 def _rest(webhook: int, asked: float | None) -> None:
