@@ -22,7 +22,8 @@ GRAVEST: Final[tuple[Level, ...]] = ("failed", "at-risk", "cache-at-risk")
 class PartFault:
     """`failed`: data cannot be read or written. `at-risk`: all of it can, and a copy is missing or
     may be missing. `cache-at-risk`: of a cache that holds nothing but copies, so that one more
-    failure loses no data (it stops the volume until its cache is dropped). `source` is the thing that is at fault, `what` is wrong with it."""
+    failure loses no data (it stops the volume until its cache is dropped). `source` is the thing
+    that is at fault, `what` is wrong with it."""
 
     level: Level
     source: str
