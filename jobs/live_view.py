@@ -51,8 +51,8 @@ class LiveSecond:
     at: float
     read_iops: float | None = None
     write_iops: float | None = None
-    read_bytes_per_second: float | None = None
-    write_bytes_per_second: float | None = None
+    read_bytes_per_s: float | None = None
+    write_bytes_per_s: float | None = None
     read_ms: float | None = None
     write_ms: float | None = None
     hit_rate: float | None = None
@@ -204,8 +204,8 @@ def _second(change: object, counters: VolumeCounters) -> LiveSecond:
         at,
         known.read_iops,
         known.write_iops,
-        known.read_bytes_per_second,
-        known.write_bytes_per_second,
+        known.read_bytes_per_s,
+        known.write_bytes_per_s,
         known.read_ms,
         known.write_ms,
         known.hit_rate,

@@ -7,9 +7,13 @@ from celery import shared_task
 from panel.accounts import sessions, token_expiry
 from panel.billing import call_log, outbox, usage_lines
 from panel.billing import message_delivery as billing_delivery
-from panel.deliveries.alerts import alert_delivery, alert_routing, sign_of_life
+from panel.deliveries.alerts import alert_routing, sign_of_life
+from panel.deliveries.alerts.alert_delivery import ALERT_MESSAGES
+from panel.deliveries.delivery_loop import deliver_due
 from panel.deliveries.notices import alert_notices, notice_delivery
-from panel.deliveries.webhooks import webhook_fanout, webhook_sending
+from panel.deliveries.notices.notice_delivery import NOTICE_MAILS
+from panel.deliveries.webhooks import webhook_fanout
+from panel.deliveries.webhooks.webhook_sending import WEBHOOK_MESSAGES
 from panel.orders import due_orders
 from panel.proofs import calibration, measure
 from storage import event_list
@@ -64,21 +68,21 @@ def prune_sessions() -> None:
 
 @shared_task
 def send_notices() -> None:
-    alert_notices.notify_customers()
-    notice_delivery.send_due_notices()
+    alert_notices.tell_customers()
+    deliver_due(NOTICE_MAILS)
 
 
 @shared_task
 def send_alerts() -> None:
     alert_routing.route_events()
     alert_routing.write_digests()
-    alert_delivery.send_due_alerts()
+    deliver_due(ALERT_MESSAGES)
 
 
 @shared_task
 def send_webhooks() -> None:
     webhook_fanout.fan_out()
-    webhook_sending.send_due_events()
+    deliver_due(WEBHOOK_MESSAGES)
 
 
 @shared_task

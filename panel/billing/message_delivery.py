@@ -1,56 +1,43 @@
-"""Posts due messages to the billing system, and acts on its answers to questions.
+"""The messages to the billing system, and what its answers to questions do.
 
-Level-triggered: `send_due_messages` sends what the database says is due, from any caller. After a
-lost answer, the question is repeated under the same id.
+A question whose answer was lost is repeated under the same name.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-import random
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from panel.billing import outbox
 from panel.billing.answer import BadAnswer, Decision, decision_of
 from panel.deliveries import delivery_queue
-from panel.deliveries.http_post import Answer, Forbidden, NoResponse, post
+from panel.deliveries.delivery_loop import (
+    GONE,
+    TRY_SECONDS,
+    DeliveryKind,
+    NotTaken,
+    chance,
+    deliver_due,
+)
+from panel.deliveries.http_post import Answer, Forbidden, post
 from panel.deliveries.signature import sign
 from panel.models import Endpoint, Message, MessageType
 from panel.orders import authorisation
 from storage.database_clock import database_now
 
-log = logging.getLogger(__name__)
-
-TRY_SECONDS = 10
-AT_ONCE = 100
-GONE = 410
 Send = Callable[[Message], Answer]
-
-
-def send_due_messages(send: Send | None = None) -> int:
-    """Try each message that is due, at most `AT_ONCE`; how many were tried. It stops at the first
-    that gets no answer at all: the others would wait as long for the same nothing."""
-    if not outbox.is_on() or outbox.endpoint().disabled_at is not None:
-        return 0
-    with delivery_queue.turn(outbox.TASK, outbox.SENDERS) as is_ours:
-        return _send_due(send or _posted) if is_ours else 0
-
-
-def _send_due(send: Send) -> int:
-    for tried in range(AT_ONCE):
-        message = outbox.claim_message()
-        if message is None:
-            return tried
-        if not _try(message, send):
-            return tried + 1
-    outbox.announce_messages()
-    return AT_ONCE
+SECONDS: Final = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
+"""The intervals of Standard Webhooks, 5 seconds to a day; then a message is given up."""
+QUESTION_SECONDS: Final = 30
+"""A customer waits for the answer to a question, so it is repeated without end."""
+SWITCHED_OFF: Final = "The billing system answered that it is gone (410). Sending is disabled."
 
 
 def _posted(message: Message) -> Answer:
@@ -71,34 +58,63 @@ def _posted(message: Message) -> Answer:
     )
 
 
-def _try(message: Message, send: Send) -> bool:
-    """False where the billing system did not answer."""
-    if is_moot(message):
-        delivery_queue.given_up(message, None, "The answer is no longer needed.")
-        return True
-    try:
-        answer = send(message)
-    except (NoResponse, Forbidden) as error:
-        _retry(message, None, str(error))
-        return False
-    if answer.status == GONE:
-        Endpoint.objects.filter(url=settings.TIERCEL_BILLING_URL).update(disabled_at=Now())
-        _retry(
-            message,
-            GONE,
-            "The billing system answered 410 (gone). Sending is disabled.",
+@dataclass(frozen=True)
+class BillingDeliveryKind(DeliveryKind[Message]):
+    """Messages to the billing system, and its answers to questions. While it does not answer at
+    all, the other messages wait: each would only wait as long for no answer."""
+
+    posted: Send
+    task = outbox.TASK
+    senders = outbox.SENDERS
+    pauses = SECONDS
+
+    def due(self) -> QuerySet[Message]:
+        return Message.objects.due()
+
+    def receiver(self, row: Message) -> str:
+        return "billing system"
+
+    def reason_to_drop(self, row: Message) -> str:
+        return "The answer is no longer needed." if is_moot(row) else ""
+
+    def send(self, row: Message) -> Answer:
+        return self.posted(row)
+
+    def accept(self, row: Message, answer: Answer | None) -> None:
+        if answer is not None and answer.status == GONE:
+            raise NotTaken(SWITCHED_OFF, GONE)
+        # The answer and its effect: after any accident both are
+        # stored, or the question is repeated.
+        with transaction.atomic():
+            if answer is not None and answer.is_success and row.type == MessageType.AUTHORISE:
+                act(row.order, _decision(answer))
+            super().accept(row, answer)
+
+    def pause_seconds(self, row: Message, failure: NotTaken) -> float | None:
+        is_question = row.type == MessageType.AUTHORISE
+        return seconds_after(
+            row.attempts, chance(), is_question=is_question, asked=failure.pause_seconds
         )
-        log.error("the billing system answered 410: sending is disabled")
-        return False
-    if not 200 <= answer.status < 300:
-        refusal = f"The billing system answered with {answer.status}."
-        _retry(message, answer.status, refusal, delivery_queue.pause_asked(answer))
-        return True
-    if message.type == MessageType.AUTHORISE:
-        _judge(message, answer)
-    else:
-        delivery_queue.delivered(message, answer.status)
-    return True
+
+    def may_go_on(self, row: Message, failure: NotTaken) -> bool:
+        if failure.status == GONE:
+            Endpoint.objects.filter(url=settings.TIERCEL_BILLING_URL).update(disabled_at=Now())
+        return failure.status not in (None, GONE)
+
+
+def send_due_messages(send: Send = _posted) -> int:
+    """Try each message that is due, unless the billing system is switched off; how many were
+    tried."""
+    if not outbox.is_on() or outbox.endpoint().disabled_at is not None:
+        return 0
+    return deliver_due(BillingDeliveryKind(send))
+
+
+def _decision(answer: Answer) -> Decision:
+    try:
+        return decision_of(answer.body)
+    except BadAnswer as error:
+        raise NotTaken(str(error), answer.status) from error
 
 
 def is_moot(message: Message) -> bool:
@@ -108,19 +124,6 @@ def is_moot(message: Message) -> bool:
     return message.order.state not in authorisation.ASKED
 
 
-def _judge(message: Message, answer: Answer) -> None:
-    try:
-        decision = decision_of(answer.body)
-    except BadAnswer as error:
-        _retry(message, answer.status, str(error))
-        return
-    # Store the answer and act on it together: after a crash both are done, or the question is
-    # repeated.
-    with transaction.atomic():
-        act(message.order, decision)
-        delivery_queue.delivered(message, answer.status)
-
-
 def act(order: Any, decision: Decision) -> bool:
     """Do as the billing system says; False where the order waits for no word any more."""
     if decision.word == "approve":
@@ -128,23 +131,6 @@ def act(order: Any, decision: Decision) -> bool:
     if decision.word == "refuse":
         return authorisation.refuse(order, decision.reason)
     return authorisation.hold_order(order)
-
-
-def _retry(message: Message, status: int | None, error: str, asked: float | None = None) -> None:
-    is_question = message.type == MessageType.AUTHORISE
-    chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
-    seconds = seconds_after(message.attempts, chance, is_question=is_question, asked=asked)
-    if seconds is None:
-        delivery_queue.given_up(message, status, error)
-        log.error("%s was given up after %s tries: %s", message.name, message.attempts, error)
-    else:
-        delivery_queue.later(message, status, error, seconds)
-
-
-SECONDS = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
-"""The intervals of Standard Webhooks, 5 seconds to a day; then it is given up."""
-QUESTION_SECONDS = 30
-"""Interval of repeated questions, since a customer waits for the answer."""
 
 
 def seconds_after(

@@ -53,11 +53,6 @@ def since() -> datetime:
     return min(endpoint().created_at, *Endpoint.objects.values_list("created_at", flat=True))
 
 
-def claim_message() -> Message | None:
-    """The next message that is due, for one sender."""
-    return delivery_queue.claim(Message.objects.due())
-
-
 def send_message_again(message: Message) -> None:
     """Send it once more, now."""
     delivery_queue.again(message)

@@ -45,6 +45,11 @@ class Answer:
     body: bytes
     retry_after_seconds: float | None = None
 
+    @property
+    def is_success(self) -> bool:
+        """Status 2xx."""
+        return 200 <= self.status < 300
+
 
 @dataclass(frozen=True, slots=True)
 class PostTarget:

@@ -4,21 +4,26 @@ lie on it. Pure, from facts."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal
 
 from storage.inventory.device_tree import degraded_words, disk_below, is_part_of
 from storage.inventory.facts import Array, HostFacts, LogicalVolume, PhysicalVolume
 from storage.planner.technologies.lookup import cache_of, is_lost, on
 
-Level = Literal["failed", "at-risk"]
+Level = Literal["failed", "at-risk", "cache-at-risk"]
+COPIES_ONLY: Final = ("writethrough", "writearound", "passthrough", "none")
+"""Modes in which a cache without dirty data holds nothing but copies."""
+GRAVEST: Final[tuple[Level, ...]] = ("failed", "at-risk", "cache-at-risk")
 
 
 @dataclass(frozen=True, slots=True)
 class PartFault:
     """`failed`: data cannot be read or written. `at-risk`: all of it can, and a copy is missing or
-    may be missing. `source` is the thing that is at fault, `what` is wrong with it."""
+    may be missing. `cache-at-risk`: of a cache that holds nothing but copies, so that one more
+    failure loses no data (it stops the volume until its cache is dropped). `source` is the thing
+    that is at fault, `what` is wrong with it."""
 
     level: Level
     source: str
@@ -35,7 +40,7 @@ class PartFault:
 def gravest(faults: Iterable[PartFault | None]) -> PartFault | None:
     """The first of the gravest; None where there is none."""
     known = [fault for fault in faults if fault is not None]
-    return next((fault for fault in known if fault.has_failed), known[0] if known else None)
+    return min(known, key=lambda fault: GRAVEST.index(fault.level), default=None)
 
 
 class FailureReach:
@@ -85,7 +90,11 @@ class FailureReach:
             return PartFault("failed", cache.name, "the SSD of this cache is missing")
         if cache.trouble:
             return PartFault("failed", cache.name, cache.trouble.removesuffix("."))
-        return self._on(cache.pvs)
+        below = self._on(cache.pvs)
+        may_be_alone = cache.mode not in COPIES_ONLY or cache.dirty_bytes != 0
+        if below is None or below.has_failed or may_be_alone:
+            return below
+        return replace(below, level="cache-at-risk")
 
     def of_volume(self, lv: LogicalVolume) -> PartFault | None:
         """Of its own disks and of its cache."""

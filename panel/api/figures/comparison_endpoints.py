@@ -33,19 +33,20 @@ from storage.stored_inventory import inventory_of
 USUAL: Final = timedelta(minutes=5)
 LONGEST: Final = timedelta(days=366)
 MOST_MINUTES: Final = 7 * 24 * 60
-FIGURES: Final = (
-    "read_iops",
-    "write_iops",
-    "read_bytes_per_second",
-    "write_bytes_per_second",
-    "read_ms",
-    "write_ms",
-    "latency_ms_p50",
-    "latency_ms_p95",
-    "latency_ms_p99",
-    "hit_rate",
-    "write_hit_rate",
-)
+FIGURES: Final = {
+    "read_iops": "read_iops",
+    "write_iops": "write_iops",
+    "read_bytes_per_second": "read_bytes_per_s",
+    "write_bytes_per_second": "write_bytes_per_s",
+    "read_ms": "read_ms",
+    "write_ms": "write_ms",
+    "latency_ms_p50": "latency_p50_ms",
+    "latency_ms_p95": "latency_p95_ms",
+    "latency_ms_p99": "latency_p99_ms",
+    "hit_rate": "hit_rate",
+    "write_hit_rate": "write_hit_rate",
+}
+"""What programs call the figures (docs/versions.md: it does not change), and what all else does."""
 
 
 class DiskUserShape(Shape):
@@ -175,7 +176,8 @@ class WindowFiguresShape(Shape):
 
     def get_fields(self) -> dict[str, Any]:
         return super().get_fields() | {
-            name: Float("As in the series of a volume.", null=True) for name in FIGURES
+            name: Float("As in the series of a volume.", null=True, of=figure)
+            for name, figure in FIGURES.items()
         }
 
 

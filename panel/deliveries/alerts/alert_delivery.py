@@ -1,21 +1,18 @@
-"""Sends the messages of alerts that are due: mails by SMTP, everything else by HTTP."""
+"""The messages of alerts: how each is written and sent."""
 
 from __future__ import annotations
 
-import logging
-import random
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db import InterfaceError, OperationalError
-from django.db.models import prefetch_related_objects
+from django.db.models import QuerySet, prefetch_related_objects
 
 from jobs.models import Alert
 from panel.accounts.authentication.second_factor import unseal
-from panel.deliveries import delivery_queue, http_post
+from panel.deliveries import http_post
 from panel.deliveries.alerts.alert_mail import (
     AlertLetter,
     AlertStory,
@@ -26,94 +23,53 @@ from panel.deliveries.alerts.alert_mail import (
 )
 from panel.deliveries.alerts.alert_routing import TASK, is_about
 from panel.deliveries.alerts.alert_shapes import AlertTarget, request_of
-from panel.deliveries.failure_words import failure_words
-from panel.deliveries.http_post import Forbidden, NoResponse
+from panel.deliveries.delivery_loop import GONE, TRY_SECONDS, DeliveryKind, NotTaken
+from panel.deliveries.http_post import Answer
 from panel.models import AlertDelivery, AlertRoute, RouteKind
 from storage.database_clock import database_now
 
-log = logging.getLogger(__name__)
-
-SENDERS: Final = 2
-AT_ONCE: Final = 100
-TRY_SECONDS: Final = 10
-PAUSES: Final = (5, 15, 30, 60, 120, 180, 300, 600, 1800, *(3600,) * 24)
-"""Seconds after each failed attempt: soon at first, 25 hours in all."""
-GONE: Final = 410
 NOT_IN_USE: Final = "The route is switched off, or paused."
-INTERNAL: Final = "The panel itself failed with this message. See the worker's log."
 
 
-class NotTaken(Exception):
-    """The receiver refused the message; `status` is that of its answer, and `pause_seconds` the
-    pause that it asks for."""
+class AlertDeliveryKind(DeliveryKind[AlertDelivery]):
+    """Messages of alerts and digests: by SMTP to persons, by HTTP to everything else."""
 
-    def __init__(self, status: int, pause_seconds: float | None = None) -> None:
-        super().__init__(f"The answer was {status}.")
-        self.status = status
-        self.pause_seconds = pause_seconds
+    task = TASK
+    pauses = (5, 15, 30, 60, 120, 180, 300, 600, 1800, *(3600,) * 24)
+    """Soon at first, for a day and an hour in all."""
+
+    def due(self) -> QuerySet[AlertDelivery]:
+        return AlertDelivery.objects.due()
+
+    def receiver(self, row: AlertDelivery) -> str:
+        return "mail server" if row.its_route.kind == RouteKind.EMAIL else "receiver"
+
+    def reason_to_drop(self, row: AlertDelivery) -> str:
+        # A test shows at once whether the route works, also while the route is paused.
+        is_test = row.purpose == AlertDelivery.Purpose.TEST
+        routes = AlertRoute.objects.switched_on() if is_test else AlertRoute.objects.in_use()
+        return "" if routes.filter(pk=row.its_route.pk).exists() else NOT_IN_USE
+
+    def send(self, row: AlertDelivery) -> Answer | None:
+        stories = stories_of(row)
+        letter = _letter(row, stories)
+        if row.its_route.kind == RouteKind.EMAIL:
+            alert_message(row, letter, stories).send()
+            return None
+        return _posted(row, letter, stories)
+
+    def pause_seconds(self, row: AlertDelivery, failure: NotTaken) -> float | None:
+        return None if failure.status == GONE else super().pause_seconds(row, failure)
 
 
-def send_due_alerts() -> int:
-    """Try each due message, at most `AT_ONCE`; returns the number of attempts."""
-    with delivery_queue.turn(TASK, SENDERS) as is_ours:
-        if not is_ours:
-            return 0
-        for tried in range(AT_ONCE):
-            row = delivery_queue.claim(AlertDelivery.objects.due())
-            if row is None:
-                return tried
-            _try(row)
-    return AT_ONCE
+ALERT_MESSAGES: Final = AlertDeliveryKind()
 
 
-def _try(row: AlertDelivery) -> None:
+def _posted(row: AlertDelivery, letter: AlertLetter, stories: Sequence[AlertStory]) -> Answer:
     route = row.its_route
-    # A test shows now whether the route works, also while it is paused.
-    is_test = row.purpose == AlertDelivery.Purpose.TEST
-    routes = AlertRoute.objects.switched_on() if is_test else AlertRoute.objects.in_use()
-    if not routes.filter(pk=route.pk).exists():
-        delivery_queue.given_up(row, None, NOT_IN_USE)
-        return
-    try:
-        status = send_alert(row)
-    except NotTaken as refusal:
-        _retry(row, refusal.status, str(refusal), refusal.pause_seconds)
-    except (NoResponse, Forbidden, OSError, ValueError) as error:
-        # smtplib's are OSErrors; a bad address, or a secret that no key opens, is a ValueError.
-        _retry(row, None, failure_words(error, "mail server"))
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
-        # An unexpected error of one message must not block the others.
-        log.exception("alert message %s", row.key)
-        _retry(row, None, INTERNAL)
-    else:
-        delivery_queue.delivered(row, status)
-
-
-def _retry(row: AlertDelivery, status: int | None, error: str, asked: float | None = None) -> None:
-    chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
-    pause = delivery_queue.wait_seconds(row.attempts, PAUSES, chance, asked)
-    log.warning("alert message %s to %s was not sent: %s", row.key, row.to, error)
-    if pause is None or status == GONE:
-        delivery_queue.given_up(row, status, error)
-    else:
-        delivery_queue.later(row, status, error, pause)
-
-
-def send_alert(row: AlertDelivery) -> int | None:
-    """Send one message now; returns the status of the answer, None for an e-mail. Raises where it
-    was not accepted."""
-    stories = stories_of(row)
-    letter = _letter(row, stories)
-    route = row.its_route
-    if route.kind == RouteKind.EMAIL:
-        alert_message(row, letter, stories).send()
-        return None
     target = AlertTarget(RouteKind(route.kind), unseal(route.url), _secret(route))
-    at = database_now()
-    request = request_of(target, row.key, row.purpose, letter, stories, at)
-    answer = http_post.post(
+    request = request_of(target, row.key, row.purpose, letter, stories, database_now())
+    return http_post.post(
         request.url,
         request.body,
         {"User-Agent": "Tiercel", **request.headers},
@@ -122,9 +78,6 @@ def send_alert(row: AlertDelivery) -> int | None:
         purpose=http_post.ALERTS,
         method=request.method,
     )
-    if not 200 <= answer.status < 300:
-        raise NotTaken(answer.status, delivery_queue.pause_asked(answer))
-    return answer.status
 
 
 def _secret(route: AlertRoute) -> str:

@@ -64,7 +64,7 @@ def _call() -> str:
         )
     except (NoResponse, Forbidden) as error:
         return str(error)
-    return "" if 200 <= answer.status < 300 else f"The answer was {answer.status}."
+    return "" if answer.is_success else f"The answer was {answer.status}."
 
 
 def trouble(now: datetime) -> str:

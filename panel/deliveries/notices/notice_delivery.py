@@ -4,89 +4,53 @@ however many workers run (`panel.deliveries`).
 
 from __future__ import annotations
 
-import logging
-import random
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import Q
+from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 from django.utils import translation
 
 from jobs import notify_workers
 from jobs.models import Alert
 from panel.accounts import mail_preferences
-from panel.deliveries import delivery_queue
-from panel.deliveries.failure_words import failure_words
+from panel.deliveries.delivery_loop import DeliveryKind
 from panel.deliveries.notices.notice_texts import MailLinks, letter
 from panel.languages.choice import spoken_to
 from panel.models import Mute, Notice, NoticeKind, Order
 from panel.orders import events
 from storage.models import Member, Volume
 
-log = logging.getLogger(__name__)
-
-BATCH = 100
-PAUSES = (60, 300, 900, 3600, 14_400, 43_200)
-"""Seconds after each failed attempt; after the last one the notice is given up."""
-SENDERS = 2
 KEPT = timedelta(days=90)
 TASK = "panel.tasks.send_notices"
 NOT_WANTED = "No longer wanted."
 
 
-def send_due_notices() -> None:
-    """Send all due notices."""
-    with delivery_queue.turn(TASK, SENDERS) as is_ours:
-        for _ in range(BATCH if is_ours else 0):
-            notice = delivery_queue.claim(Notice.objects.due())
-            if notice is None:
-                return
-            _try(notice)
+class NoticeDeliveryKind(DeliveryKind[Notice]):
+    """Mails to customers' members about their orders and volumes."""
 
+    task = TASK
+    pauses = (60, 300, 900, 3600, 14_400, 43_200)
 
-def _try(claimed: Notice) -> None:
-    with_all = Notice.objects.select_related(
-        "user",
-        "order__volume",
-        "order__customer",
-        "order__job",
-        "order__from_plan",
-        "order__to_plan",
-        "order__reverts",
-        "alert__volume__customer",
-    )
-    notice = with_all.get(pk=claimed.pk)
-    if not _is_wanted(notice):
-        delivery_queue.given_up(notice, None, NOT_WANTED)
-        return
-    try:
-        with translation.override(spoken_to(notice.user)):
-            message = notice_message(notice)
+    def due(self) -> QuerySet[Notice]:
+        return Notice.objects.due()
+
+    def receiver(self, row: Notice) -> str:
+        return "mail server"
+
+    def reason_to_drop(self, row: Notice) -> str:
+        return "" if _is_wanted(row) else NOT_WANTED
+
+    def send(self, row: Notice) -> None:
+        with translation.override(spoken_to(row.user)):
+            message = notice_message(row)
         message.send()
-    except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
-        _retry(notice, failure_words(error, "mail server"))
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
-        # An unexpected error of one notice must not block the others.
-        log.exception("notice %s", notice.key)
-        _retry(notice, "The panel itself failed with this notice. See the worker's log.")
-    else:
-        delivery_queue.delivered(notice)
 
 
-def _retry(notice: Notice, error: str) -> None:
-    log.warning("notice %s to %s was not sent: %s", notice.key, notice.user.email, error)
-    chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
-    pause = delivery_queue.wait_seconds(notice.attempts, PAUSES, chance)
-    if pause is None:
-        delivery_queue.given_up(notice, None, error)
-    else:
-        delivery_queue.later(notice, None, error, pause)
+NOTICE_MAILS: Final = NoticeDeliveryKind()
 
 
 def prune_notices(now: datetime) -> None:

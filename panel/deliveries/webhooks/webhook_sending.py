@@ -1,118 +1,89 @@
-"""Sends what is due to webhooks: signed, in order, and again after a failure.
+"""The messages of webhooks: signed, in order, and again after a failure.
 
-A receiver that fails is left alone for a while, five minutes at most, so that thousands of messages
-do not each find out that it is down. The first one it takes again lets all others go.
+A receiver that fails rests for a while, five minutes at most, so that thousands of messages do not
+each find out that it is down. The first message that it takes again makes all others due.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-import random
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from panel.accounts.authentication.second_factor import unseal
 from panel.deliveries import delivery_queue, http_post
-from panel.deliveries.http_post import Answer, Forbidden, NoResponse
+from panel.deliveries.delivery_loop import GONE, TRY_SECONDS, DeliveryKind, NotTaken, chance
+from panel.deliveries.http_post import Answer
 from panel.deliveries.signature import sign
 from panel.deliveries.webhooks import webhook_fanout
 from panel.deliveries.webhooks.event_body import Json, event_json
 from panel.models import Webhook, WebhookDelivery
 from storage.database_clock import database_now
 
-log = logging.getLogger(__name__)
-
-SENDERS: Final = 4
-AT_ONCE: Final = 100
-TRY_SECONDS: Final = 10
-PAUSES: Final = (5, 15, 30, 60, 120, 300, 600, 1800, *(3600,) * 48)
-"""Seconds after each failed attempt, until `webhook_fanout.GIVEN_UP_AFTER`."""
 RESTS: Final = (5, 10, 20, 40, 80, 160, *(300,) * 1000)
-"""Pause in seconds of a receiver, by its number of failures in a row."""
-GONE_STATUS: Final = 410
+"""Seconds for which a receiver rests, by how often in a row it failed."""
 TEST: Final = "webhook.test"
-INTERNAL: Final = "The panel itself failed with this message. See the worker's log."
 
 
-def send_due_events() -> int:
-    """Try each due message, at most `AT_ONCE`; returns the number of attempts."""
-    with delivery_queue.turn(webhook_fanout.TASK, SENDERS) as is_ours:
-        if not is_ours:
-            return 0
-        for tried in range(AT_ONCE):
-            row = delivery_queue.claim(WebhookDelivery.objects.due())
-            if row is None:
-                return tried
-            _try(row)
-    webhook_fanout.announce_events()
-    return AT_ONCE
+class WebhookDeliveryKind(DeliveryKind[WebhookDelivery]):
+    """Events to webhooks. A receiver that is gone (410) has its webhook disabled."""
+
+    task = webhook_fanout.TASK
+    senders = 4
+    pauses = (5, 15, 30, 60, 120, 300, 600, 1800, *(3600,) * 48)
+    """`webhook_fanout.GIVEN_UP_AFTER` ends them."""
+
+    def due(self) -> QuerySet[WebhookDelivery]:
+        return WebhookDelivery.objects.due()
+
+    def send(self, row: WebhookDelivery) -> Answer:
+        return send_event(row)
+
+    def accept(self, row: WebhookDelivery, answer: Answer | None) -> None:
+        if answer is not None and answer.status == GONE:
+            raise NotTaken(webhook_fanout.GONE, GONE)
+        super().accept(row, answer)
+        _resume(row.webhook)
+
+    def pause_seconds(self, row: WebhookDelivery, failure: NotTaken) -> float | None:
+        is_old = database_now() - row.tried_since >= webhook_fanout.GIVEN_UP_AFTER
+        if is_old or failure.status == GONE:
+            return None
+        return super().pause_seconds(row, failure)
+
+    def may_go_on(self, row: WebhookDelivery, failure: NotTaken) -> bool:
+        status = failure.status
+        if status == GONE:
+            Webhook.objects.filter(pk=row.webhook_id).update(disabled_at=Now())
+            webhook_fanout.give_up_waiting(row.webhook, webhook_fanout.GONE)
+        elif status is None or status >= 500 or status == delivery_queue.TOO_MANY:
+            _rest(row.webhook_id, failure.pause_seconds)
+        return True
 
 
-def _try(row: WebhookDelivery) -> None:
-    status: int | None = None
-    asked: float | None = None
-    try:
-        answer = send_event(row)
-        status, asked = answer.status, delivery_queue.pause_asked(answer)
-        error = "" if 200 <= status < 300 else f"The receiver answered with {status}."
-    except (NoResponse, Forbidden, ValueError) as failure:  # ValueError: no key opens the address
-        error = str(failure)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
-        # An unexpected error of one message must not block the others.
-        log.exception("webhook message %s", row.key)
-        error = INTERNAL
-    if not error:
-        delivery_queue.delivered(row, status)
-        _let_all_go(row.webhook)
-        return
-    log.warning("event %s to %s was not taken: %s", row.name, row.webhook, error)
-    if status == GONE_STATUS:
-        delivery_queue.given_up(row, status, webhook_fanout.GONE)
-        Webhook.objects.filter(pk=row.webhook_id).update(disabled_at=Now())
-        webhook_fanout.give_up_waiting(row.webhook, webhook_fanout.GONE)
-        return
-    _retry(row, status, error, asked)
-    if status is None or status >= 500 or status == delivery_queue.TOO_MANY:
-        _leave_alone(row.webhook_id, asked)
+WEBHOOK_MESSAGES: Final = WebhookDeliveryKind()
 
 
-def _retry(row: WebhookDelivery, status: int | None, error: str, asked: float | None) -> None:
-    pause = delivery_queue.wait_seconds(row.attempts, PAUSES, _chance(), asked)
-    is_old = database_now() - row.tried_since >= webhook_fanout.GIVEN_UP_AFTER
-    if pause is None or is_old:
-        delivery_queue.given_up(row, status, error)
-    else:
-        delivery_queue.later(row, status, error, pause)
-
-
-def _leave_alone(webhook: int, asked: float | None) -> None:
+def _rest(webhook: int, asked: float | None) -> None:
     Webhook.objects.filter(pk=webhook).update(failures=F("failures") + 1)
     failures = Webhook.objects.values_list("failures", flat=True).get(pk=webhook)
     rests = RESTS if asked is None else (asked,) * len(RESTS)
-    seconds = delivery_queue.wait_seconds(min(failures, len(rests)), rests, _chance()) or rests[-1]
+    seconds = delivery_queue.wait_seconds(min(failures, len(rests)), rests, chance()) or rests[-1]
     rest = Now() + timedelta(seconds=seconds)
     Webhook.objects.filter(pk=webhook).update(rests_until=rest)
 
 
-def _let_all_go(webhook: Webhook) -> None:
+def _resume(webhook: Webhook) -> None:
     recovered = Webhook.objects.filter(pk=webhook.pk, failures__gt=0)
     if recovered.update(failures=0, rests_until=None):
         unsent = WebhookDelivery.objects.unsent().filter(webhook=webhook, next_at__gt=Now())
         # What another sender holds may be on its way.
         unheld = unsent.filter(Q(held_until=None) | Q(held_until__lte=Now()))
         unheld.update(next_at=Now())
-
-
-def _chance() -> float:
-    return random.random()  # noqa: S311 - spreads the tries, guards nothing
 
 
 def send_event(row: WebhookDelivery) -> Answer:

@@ -16,11 +16,16 @@ from panel.charts.heat_bands import UNKNOWN, WORSE, Heat, hottest
 from panel.charts.tiles import Branch, Frame, Strip, Thing, Tile, TilePicture, sliced, tiled
 from panel.staff.hosts.storage_stack import Pillar, StackGroup, Tier, stack_of
 from storage.formatting import counted, size
-from storage.health.failure_reach import FailureReach, PartFault, gravest
+from storage.health.failure_reach import GRAVEST, FailureReach, Level, PartFault, gravest
 from storage.inventory.device_tree import Box, Chain, is_part_of
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.technologies.lookup import cache_of
 
+LEVELS: Final[Mapping[Level, str]] = {
+    "failed": "failed",
+    "at-risk": "at risk",
+    "cache-at-risk": "cache at risk",
+}
 TITLES: Final = {"fast": "SSD", "slow": "HDD"}
 WHOLE_PX, SLOW_PX, FAST_PX = 1200, 790, 390
 """Widths on a large screen: of a tier alone in its group, and of two beside each other."""
@@ -93,7 +98,7 @@ class FaultLine:
 
     @property
     def level(self) -> str:
-        return "failed" if self.fault.has_failed else "at risk"
+        return LEVELS[self.fault.level]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,10 @@ class _HostMap:
             here = pillar.size_bytes if is_alone else here
             if here:
                 thing = self.things[pillar.volume.lv_uuid]
-                yield replace(thing, key=f"{thing.key}-{tier.name}"), here
+                fault = thing.fault
+                if fault is not None and fault.level == "cache-at-risk" and not is_fast:
+                    fault = None
+                yield replace(thing, key=f"{thing.key}-{tier.name}", fault=fault), here
 
     def _caches(self, pillars: Iterable[Pillar]) -> Iterable[tuple[Thing, float]]:
         """Each cache as its volume looks, with its own fault."""
@@ -330,7 +338,7 @@ class _HostMap:
             if thing.fault is not None:
                 touched.setdefault(thing.fault, []).append(uuid)
         lines = [FaultLine(fault, self._on_it(uuids)) for fault, uuids in touched.items()]
-        return tuple(sorted(lines, key=lambda line: not line.fault.has_failed))
+        return tuple(sorted(lines, key=lambda line: GRAVEST.index(line.fault.level)))
 
     def _on_it(self, uuids: Sequence[str]) -> str:
         if not uuids:
@@ -386,7 +394,7 @@ def _user(box: Box) -> Thing:
 
 def _gravity(thing: Thing) -> tuple[int, int]:
     """What is to be read first: by its fault, then by how slow and how busy it is."""
-    fault = 0 if thing.fault is None else 2 if thing.fault.has_failed else 1
+    fault = 0 if thing.fault is None else len(GRAVEST) - GRAVEST.index(thing.fault.level)
     return fault, max(WORSE.index(heat.band) for _, heat in thing.heats)
 
 

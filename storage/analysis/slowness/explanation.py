@@ -21,8 +21,9 @@ AT_ONCE: Final = timedelta(minutes=1)
 MOST_CHANGES: Final = 6
 MUCH: Final = 0.5
 """Of a disk's I/O time: who has so much of it is the reason."""
-HARDLY_BUSY: Final = 0.5
-"""A disk that is busy for less of the time makes no I/O wait in a queue."""
+HARDLY_BUSY: Final = 0.25
+"""A disk that is busy for less of the time adds at most a third to the time of an I/O: in a queue
+with random arrivals, utilisation u makes an I/O wait u / (1 - u) of its service time (M/M/1)."""
 
 
 class SpeedState(StrEnum):

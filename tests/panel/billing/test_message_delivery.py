@@ -16,6 +16,7 @@ from jobs import notify_workers
 from jobs.models import Job, State
 from panel.billing import outbox
 from panel.billing.message_delivery import send_due_messages
+from panel.deliveries import delivery_queue
 from panel.deliveries.http_post import Answer
 from panel.models import Endpoint, Message, MessageType, Order, OrderState, UsageLine
 from panel.orders import authorisation
@@ -209,9 +210,9 @@ def test_a_billing_system_that_asks_for_a_pause_gets_it_within_an_hour(
 
 
 def test_a_message_whose_sender_died_is_sent_again(order: Order) -> None:
-    claimed = outbox.claim_message()
+    claimed = delivery_queue.claim(Message.objects.due())
     assert claimed is not None
-    assert outbox.claim_message() is None
+    assert delivery_queue.claim(Message.objects.due()) is None
     again_at_once()
     assert send_due_messages(Desk(APPROVE)) == 1
     assert end_of(order) == ("running", State.QUEUED, False)

@@ -15,7 +15,9 @@ from pytest_django import Settings
 
 from jobs.models import Job
 from panel.accounts.security_log import background_mail
+from panel.deliveries.delivery_loop import deliver_due
 from panel.deliveries.notices import notice_delivery
+from panel.deliveries.notices.notice_delivery import NOTICE_MAILS
 from panel.languages.choice import ZONE_COOKIE, LanguageMiddleware, remember
 from panel.models import NoticeKind, User
 from storage.formatting import ms
@@ -116,8 +118,8 @@ def test_an_e_mail_speaks_the_language_of_its_reader(settings: Settings) -> None
     settings.SMTP_HOST = "localhost"
     there = case()
     User.objects.filter(pk=there.viewer.pk).update(language="de")
-    notice_delivery.notify(there.order, NoticeKind.DONE)
-    notice_delivery.send_due_notices()
+    notice_delivery.tell(there.order, NoticeKind.DONE)
+    deliver_due(NOTICE_MAILS)
     german, *_ = [each for each in mail.outbox if each.to == [there.viewer.email]]
     assert german.subject.endswith("jetzt Tarif Fast")
     assert "Nächste Rechnung, 1. Dezember 2026: 4,90 EUR" in german.body

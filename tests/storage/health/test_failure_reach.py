@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,8 @@ def test_nothing_is_wrong_on_a_whole_host() -> None:
 
 
 def test_a_failed_leg_puts_all_that_lies_on_its_array_at_risk_and_nothing_else() -> None:
-    cached, beside = make.lv("a", cache=make.dm_cache("c-aaaaaaaa")), make.lv("b")
+    writeback = make.dm_cache("c-aaaaaaaa", mode="writeback")
+    cached, beside = make.lv("a", cache=writeback), make.lv("b")
     facts = make.facts(cached, beside, disks=DISKS, arrays=(LEG_FAILED,))
     reach = FailureReach(facts)
     assert reach.of_disk("sdb") == PartFault("failed", "sdb", "failed in md0")
@@ -48,6 +50,25 @@ def test_a_failed_leg_puts_all_that_lies_on_its_array_at_risk_and_nothing_else()
     assert [reach.of_pv(pv) for pv in facts.pvs if pv.name == "md0"] == [on_it]
     assert reach.of_cache(cached) == reach.of_volume(cached) == on_it
     assert reach.of_volume(beside) is None
+
+
+@pytest.mark.parametrize(
+    ("cache", "level"),
+    [
+        ({"mode": "writethrough"}, "cache-at-risk"),
+        ({"mode": "writethrough", "dirty_bytes": 1}, "at-risk"),
+        ({"mode": "writeback"}, "at-risk"),
+        ({"mode": "a mode of tomorrow"}, "at-risk"),
+    ],
+)
+def test_a_cache_of_copies_on_a_degraded_array_puts_no_data_at_risk(
+    cache: dict[str, Any], level: str
+) -> None:
+    lv = make.lv(cache=make.dm_cache("c-aaaaaaaa", **cache))
+    reach = FailureReach(make.facts(lv, disks=DISKS, arrays=(LEG_FAILED,)))
+    fault = reach.of_volume(lv)
+    assert fault is not None
+    assert (fault.level, fault.source) == (level, "md0")
 
 
 def test_the_partition_that_failed_is_marked_in_its_array_too() -> None:

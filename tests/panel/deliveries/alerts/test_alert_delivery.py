@@ -17,6 +17,8 @@ from standardwebhooks.webhooks import Webhook
 
 from panel import tasks
 from panel.deliveries.alerts import alert_delivery, alert_routing
+from panel.deliveries.alerts.alert_delivery import ALERT_MESSAGES
+from panel.deliveries.delivery_loop import INTERNAL, deliver_due
 from panel.models import AlertDelivery, AlertRoute
 from tests import make
 from tests.panel.deliveries.alerts.receivers import Place
@@ -177,10 +179,10 @@ def test_ten_minutes_of_outage_are_over_within_five() -> None:
     """However long the pauses have become."""
     waited, tries = 0.0, 0
     while waited < 600:
-        waited += alert_delivery.PAUSES[tries] * 1.2
+        waited += ALERT_MESSAGES.pauses[tries] * 1.2
         tries += 1
     assert waited - 600 <= 300
-    assert sum(alert_delivery.PAUSES) > 86_400
+    assert sum(ALERT_MESSAGES.pauses) > 86_400
 
 
 def test_a_webhook_is_signed_and_says_what_changed(place: Place) -> None:
@@ -260,13 +262,13 @@ def test_a_message_that_nobody_can_write_keeps_no_other_from_its_reader(
         return written(row, stories)
 
     monkeypatch.setattr(alert_delivery, "_letter", letter)
-    alert_delivery.send_due_alerts()
+    deliver_due(ALERT_MESSAGES)
     assert len(mail.outbox) == 1
     (waiting,) = AlertDelivery.objects.unsent()
-    assert waiting.last_error == alert_delivery.INTERNAL
-    AlertDelivery.objects.unsent().update(attempts=len(alert_delivery.PAUSES))
+    assert waiting.last_error == INTERNAL
+    AlertDelivery.objects.unsent().update(attempts=len(ALERT_MESSAGES.pauses))
     later()
-    alert_delivery.send_due_alerts()
+    deliver_due(ALERT_MESSAGES)
     waiting.refresh_from_db()
     assert waiting.given_up_at is not None
 

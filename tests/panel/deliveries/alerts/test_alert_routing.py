@@ -13,7 +13,9 @@ from django.utils import timezone
 from jobs import failpoints
 from jobs.alerts import alert_judge
 from jobs.models import AlertEvent
-from panel.deliveries.alerts import alert_delivery, alert_routing
+from panel.deliveries.alerts import alert_routing
+from panel.deliveries.alerts.alert_delivery import ALERT_MESSAGES
+from panel.deliveries.delivery_loop import deliver_due
 from panel.models import AlertDelivery, AlertRoute
 from storage.database_clock import database_now
 from storage.models import Host
@@ -105,7 +107,7 @@ def test_a_link_that_flaps_all_day_sends_nobody_more_than_six_mails(swing_minute
         Host.objects.update(error=cut if is_cut else {}, last_seen_at=now)
         alert_judge.judge(now)
         alert_routing.route_events(now)
-        alert_delivery.send_due_alerts()
+        deliver_due(ALERT_MESSAGES)
         now += timedelta(minutes=10)
     told = AlertEvent.objects.filter(is_told=True).order_by("id").values_list("kind", flat=True)
     assert "flapping" in told and len(told) <= 6, list(told)

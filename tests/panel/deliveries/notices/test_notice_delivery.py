@@ -11,7 +11,9 @@ from django.core.mail import EmailMessage
 from django.db.models.functions import Now
 
 from panel import tasks
+from panel.deliveries.delivery_loop import deliver_due
 from panel.deliveries.notices import notice_delivery
+from panel.deliveries.notices.notice_delivery import NOTICE_MAILS
 from panel.models import Mute, Notice, NoticeKind, User
 from tests.panel.deliveries.notices.case import Case, case
 from tests.panel.portal.shop import clean
@@ -64,7 +66,7 @@ def test_it_is_sent_to_its_person(there: Case) -> None:
 def test_it_is_sent_once(there: Case) -> None:
     for _ in range(3):
         later()
-        notice_delivery.send_due_notices()
+        deliver_due(NOTICE_MAILS)
     assert len(mail.outbox) == 1
 
 
@@ -72,11 +74,11 @@ def test_of_two_workers_one_sends_it(there: Case, monkeypatch: pytest.MonkeyPatc
     send = EmailMessage.send
 
     def meanwhile(message: EmailMessage, *args: Any, **kwargs: Any) -> int:
-        notice_delivery.send_due_notices()
+        deliver_due(NOTICE_MAILS)
         return send(message, *args, **kwargs)
 
     monkeypatch.setattr(EmailMessage, "send", meanwhile)
-    notice_delivery.send_due_notices()
+    deliver_due(NOTICE_MAILS)
     assert len(mail.outbox) == 1
 
 
@@ -91,43 +93,43 @@ def test_a_worker_that_dies_while_it_sends_holds_it_for_a_while_only(
 
     with monkeypatch.context() as dying, pytest.raises(Killed):
         dying.setattr(EmailMessage, "send", die)
-        notice_delivery.send_due_notices()
-    notice_delivery.send_due_notices()
+        deliver_due(NOTICE_MAILS)
+    deliver_due(NOTICE_MAILS)
     assert not mail.outbox
     later()
-    notice_delivery.send_due_notices()
+    deliver_due(NOTICE_MAILS)
     assert len(mail.outbox) == 1
 
 
 def test_it_is_tried_again_and_nothing_is_lost(there: Case, down: list[int]) -> None:
-    notice_delivery.send_due_notices()
+    deliver_due(NOTICE_MAILS)
     found = notice()
     assert (found.given_up_at, found.attempts) == (None, 1)
     assert found.last_error == "The mail server refused the connection."
     assert timedelta(seconds=50) < found.next_at - found.created_at <= timedelta(seconds=90)
-    notice_delivery.send_due_notices()
+    deliver_due(NOTICE_MAILS)
     assert notice().attempts == 1
     down.append(1)
     later()
-    notice_delivery.send_due_notices()
+    deliver_due(NOTICE_MAILS)
     assert (notice().delivered_at is not None, notice().last_error) == (True, "")
     assert len(mail.outbox) == 1
 
 
 def test_after_too_many_tries_it_is_given_up(there: Case, down: list[int]) -> None:
-    for _ in range(len(notice_delivery.PAUSES) + 3):
+    for _ in range(len(NOTICE_MAILS.pauses) + 3):
         later()
-        notice_delivery.send_due_notices()
+        deliver_due(NOTICE_MAILS)
     assert notice().given_up_at is not None
-    assert notice().attempts == len(notice_delivery.PAUSES) + 1
+    assert notice().attempts == len(NOTICE_MAILS.pauses) + 1
     assert not mail.outbox
 
 
 def test_an_address_that_no_mail_can_have_keeps_nobody_waiting(there: Case) -> None:
     User.objects.filter(pk=there.viewer.pk).update(email="vera@example.org\nBcc: all@example.org")
     Mute.objects.all().delete()
-    notice_delivery.notify(there.order, NoticeKind.DONE)
-    notice_delivery.send_due_notices()
+    notice_delivery.tell(there.order, NoticeKind.DONE)
+    deliver_due(NOTICE_MAILS)
     assert [sent.to for sent in mail.outbox] == [[there.shop.owner.email]]
     bad = Notice.objects.get(user=there.viewer)
     assert (bad.given_up_at, bad.attempts) == (None, 1)
@@ -141,12 +143,12 @@ def test_what_nobody_foresaw_is_tried_again_and_given_up_like_any_failure(
         raise LookupError("of the test")
 
     monkeypatch.setattr(notice_delivery, "letter", broken)
-    notice_delivery.send_due_notices()
+    deliver_due(NOTICE_MAILS)
     assert (notice().given_up_at, notice().attempts) == (None, 1)
     assert "worker's log" in notice().last_error
-    Notice.objects.update(attempts=len(notice_delivery.PAUSES))
+    Notice.objects.update(attempts=len(NOTICE_MAILS.pauses))
     later()
-    notice_delivery.send_due_notices()
+    deliver_due(NOTICE_MAILS)
     assert notice().given_up_at is not None
 
 
@@ -177,7 +179,7 @@ def test_who_wants_it_no_more_meanwhile_does_not_get_it(there: Case, change: str
         there.viewer.memberships.all().delete()
     else:
         User.objects.filter(pk=there.viewer.pk).update(is_active=False)
-    notice_delivery.send_due_notices()
+    deliver_due(NOTICE_MAILS)
     assert not mail.outbox
     assert notice().last_error == notice_delivery.NOT_WANTED
     assert notice().given_up_at is not None

@@ -22,10 +22,12 @@ from jobs.models import State
 from panel import tasks
 from panel.accounts.authentication.second_factor import seal, unseal
 from panel.deliveries import delivery_queue, http_post
+from panel.deliveries.delivery_loop import deliver_due
 from panel.deliveries.http_post import Answer
 from panel.deliveries.signature import new_secret
 from panel.deliveries.webhooks import saved_webhooks, webhook_fanout, webhook_sending
 from panel.deliveries.webhooks.webhook_forms import WebhookForm
+from panel.deliveries.webhooks.webhook_sending import WEBHOOK_MESSAGES
 from panel.models import Webhook, WebhookDelivery
 from storage.models import Event
 from tests import make
@@ -172,7 +174,7 @@ def let_others_send(monkeypatch: pytest.MonkeyPatch, senders: int) -> None:
         at_work.append(row)
         try:
             if len(at_work) < senders:
-                webhook_sending.send_due_events()
+                deliver_due(WEBHOOK_MESSAGES)
             return post(row)
         finally:
             at_work.pop()
@@ -180,7 +182,7 @@ def let_others_send(monkeypatch: pytest.MonkeyPatch, senders: int) -> None:
     monkeypatch.setattr(webhook_sending, "send_event", posted)
 
 
-@pytest.mark.parametrize("senders", [1, webhook_sending.SENDERS])
+@pytest.mark.parametrize("senders", [1, WEBHOOK_MESSAGES.senders])
 def test_a_receiver_that_is_down_for_a_day_gets_each_event_once_in_order(
     place: Place, settings: Any, monkeypatch: pytest.MonkeyPatch, senders: int
 ) -> None:
@@ -250,13 +252,13 @@ def test_a_receiver_that_comes_back_is_not_sent_what_another_sender_holds(place:
     Webhook.objects.update(failures=3)
     held = delivery_queue.claim(WebhookDelivery.objects.due())
     assert held is not None
-    webhook_sending.send_due_events()
+    deliver_due(WEBHOOK_MESSAGES)
     row.refresh_from_db()
     assert row.failures == 0
     assert len(ids(place)) == 1
     assert held.name not in ids(place)
     pass_time(delivery_queue.LEASE)
-    webhook_sending.send_due_events()
+    deliver_due(WEBHOOK_MESSAGES)
     assert ids(place)[1:] == [held.name], "its sender died"
 
 

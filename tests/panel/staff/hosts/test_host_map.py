@@ -113,7 +113,7 @@ def test_a_volume_that_waits_for_its_first_cache_says_so() -> None:
 
 
 def test_a_failed_leg_reddens_its_array_caches_volumes_and_guests_and_names_the_customers() -> None:
-    hit = make.lv("a", cache=make.dm_cache("c-aaaaaaaa"), users=guest("one"))
+    hit = make.lv("a", cache=make.dm_cache("c-aaaaaaaa", mode="writeback"), users=guest("one"))
     spared = make.lv("b", users=guest("two"))
     facts = make.facts(hit, spared, disks=DISKS, arrays=(DEGRADED,))
     found = drawn(facts, (hit, known("shop")), (spared, known("mail")))
@@ -131,6 +131,18 @@ def test_a_failed_leg_reddens_its_array_caches_volumes_and_guests_and_names_the_
     assert [(line.level, str(line.fault), line.words) for line in found.faults] == [
         ("failed", "sdb2: failed in md0", ""),
         ("at risk", "md0: degraded: 1 of 2 disks", "1 volume of North."),
+    ]
+
+
+def test_a_failed_leg_below_a_writethrough_cache_puts_the_cache_at_risk_and_no_data() -> None:
+    lv = make.lv("a", cache=make.dm_cache("c-aaaaaaaa"), users=guest())
+    found = drawn(make.facts(lv, disks=DISKS, arrays=(DEGRADED,)), (lv, known("shop")))
+    assert tiles(found, "fast")["cache shop"].thing.look.endswith("tile-cache-at-risk")
+    assert tiles(found, "slow")["volume shop"].thing.fault is None
+    assert [(line.level, line.words) for line in found.faults] == [
+        ("failed", ""),
+        ("at risk", ""),
+        ("cache at risk", "1 volume of North."),
     ]
 
 

@@ -111,7 +111,8 @@ def test_a_degraded_array_is_said_above_the_map_with_whose_volumes_lie_on_it(
     array = make.array(
         members=(ArrayMember("sda2", "in_sync"), ArrayMember("sdb2", "faulty")), degraded_count=1
     )
-    there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaa")), arrays=(array,))
+    cached = make.lv(cache=make.dm_cache("c-aaaaaaaa", mode="writeback"))
+    there = scene(cached, arrays=(array,))
     there.volume.customer = make.customer("Northwind")
     there.volume.save()
     text = read(staff, "host-disks", there.host.key)

@@ -39,6 +39,7 @@ from tests.storage.analysis.slowness.explained import (
         (disk((VICTIM, 0.6), (NOISY, 0.4)), Cause.ITSELF),
         (disk((VICTIM, 0.1), other=0.9), Cause.OUTSIDE),
         (disk((VICTIM, 0.9), busy=0.2), Cause.UNLOADED),
+        (disk((VICTIM, 0.2), (NOISY, 0.8), busy=0.4), Cause.NEIGHBOUR),
         (disk((NOISY, 0.9), (VICTIM, 0.1), busy=None, other=None), Cause.NEIGHBOUR),
         (disk(), Cause.UNKNOWN),
         (None, Cause.UNKNOWN),

@@ -46,8 +46,8 @@ def test_rates_and_hit_rates_are_those_of_each(several: list[Sums]) -> None:
         "write_iops": "write_iops",
         "read_ms": "read_ms",
         "write_ms": "write_ms",
-        "read_bytes_per_s": "read_bytes_per_second",
-        "write_bytes_per_s": "write_bytes_per_second",
+        "read_bytes_per_s": "read_bytes_per_s",
+        "write_bytes_per_s": "write_bytes_per_s",
     }.items():
         assert optional(found[name]) == [getattr(each, its_name) for each in expected], name
     for name in ("hit_rate", "write_hit_rate"):
