@@ -68,7 +68,7 @@ def prune_sessions() -> None:
 
 @shared_task
 def send_notices() -> None:
-    alert_notices.tell_customers()
+    alert_notices.notify_customers()
     deliver_due(NOTICE_MAILS)
 
 

@@ -118,7 +118,7 @@ def test_an_e_mail_speaks_the_language_of_its_reader(settings: Settings) -> None
     settings.SMTP_HOST = "localhost"
     there = case()
     User.objects.filter(pk=there.viewer.pk).update(language="de")
-    notice_delivery.tell(there.order, NoticeKind.DONE)
+    notice_delivery.notify(there.order, NoticeKind.DONE)
     deliver_due(NOTICE_MAILS)
     german, *_ = [each for each in mail.outbox if each.to == [there.viewer.email]]
     assert german.subject.endswith("jetzt Tarif Fast")

@@ -128,7 +128,7 @@ def test_after_too_many_tries_it_is_given_up(there: Case, down: list[int]) -> No
 def test_an_address_that_no_mail_can_have_keeps_nobody_waiting(there: Case) -> None:
     User.objects.filter(pk=there.viewer.pk).update(email="vera@example.org\nBcc: all@example.org")
     Mute.objects.all().delete()
-    notice_delivery.tell(there.order, NoticeKind.DONE)
+    notice_delivery.notify(there.order, NoticeKind.DONE)
     deliver_due(NOTICE_MAILS)
     assert [sent.to for sent in mail.outbox] == [[there.shop.owner.email]]
     bad = Notice.objects.get(user=there.viewer)
