@@ -356,6 +356,9 @@ CELERY_TASK_ROUTES = {
     "jobs.tasks.run_due_jobs": {"queue": "jobs"},
     "jobs.tasks.refresh_host": {"queue": "hosts"},
     "jobs.tasks.begin_check": {"queue": "hosts"},
+    "jobs.tasks.read_heat": {"queue": "hosts"},
+    "jobs.tasks.follow_trace": {"queue": "hosts"},
+    "jobs.tasks.follow_benchmark": {"queue": "hosts"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Celery would open a connection to PostgreSQL for each task. `panel.celery` keeps them, as Django
