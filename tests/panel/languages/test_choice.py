@@ -134,7 +134,7 @@ def test_a_forgotten_password_is_mailed_about_in_german(acme: Shop, settings: Se
     background_mail.POST.submit(int).result()
     sent = mail.outbox[-1]
     assert sent.subject == "[Tiercel] Passwort zurücksetzen"
-    assert "Öffnen Sie diesen Link und wählen Sie ein Passwort" in sent.body
+    assert "Öffnen Sie diesen Link, um es festzulegen" in sent.body
     assert "/account/password/reset/key/" in sent.body
 
 
