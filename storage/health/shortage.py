@@ -63,7 +63,8 @@ def shortages(shown: int) -> tuple[Shortage, ...]:
         message = (
             f"{size(first[2])} of {size(first[3])} {tier.upper()} are free."
             if count == 1
-            else f"{count:,} hosts have less than {percent(LEAST_FREE)} of their {tier.upper()} free"
+            else f"{count:,} hosts have less than {percent(LEAST_FREE)} of their {tier.upper()} "
+            "free"
         )
         fullest = tuple((key, name, left / whole) for key, name, left, whole, _ in rows)
         shortages.append(Shortage(tier, count, fullest, message))
