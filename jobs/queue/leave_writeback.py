@@ -43,7 +43,7 @@ JOIN storage_placement placement ON placement.volume_id = volume.id
     AND placement.host_id = host.id AND placement.until IS NULL
 LEFT JOIN storage_cachecondition condition ON condition.volume_id = volume.id
 WHERE outline.findings <> '[]' AND host.leaves_writeback AND host.state = %s
-    AND found->>'code' = 'writeback_degraded' AND volume.managed
+    AND found->>'code' IN ('writeback_degraded', 'writeback_degraded_clean') AND volume.managed
     AND condition.left_writeback_at IS NULL
 ORDER BY volume.id
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final, Literal
@@ -289,12 +290,41 @@ def _metadata_share(vg: VolumeGroup) -> float | None:
     return 1 - vg.metadata_free_bytes / vg.metadata_bytes
 
 
-def _on_one_ssd(dirty_bytes: int | None) -> str:
-    """What one more failure would lose, or could soon: the next write is at risk in any case."""
-    if dirty_bytes == 0:
-        return "no data was at risk at the last inventory; new writes are on one SSD only"
-    held = "an unknown amount" if dirty_bytes is None else size(dirty_bytes)
-    return f"{held} was on one SSD only at the last inventory"
+def _of_writeback(row: VolumeSnapshot, lv: LogicalVolume) -> Iterator[HealthFinding]:
+    """Writeback on a mirror that lost an SSD. Where nothing is dirty, only what is written next is
+    at risk."""
+    cache = row.cache
+    if cache is None or row.facts is None or cache.mode != "writeback":
+        return
+    if not is_on_degraded(row.facts, lv):
+        return
+    # A failed cache reports no figures: its 0 is none.
+    dirty = None if cache.trouble_code == "cache_failed" else cache.dirty_bytes
+    if dirty == 0:
+        held = "its next writes will be on one SSD only"
+    else:
+        amount = "an unknown amount" if dirty is None else size(dirty)
+        held = f"{amount} was on one SSD only at the last inventory"
+    obstacle = group_state(row.facts, lv.vg_uuid).obstacle_to_changes
+    stays = " Neither you nor Tiercel can set another mode now." if obstacle else ""
+    on_page = _can_leave_writeback(row)
+    yield HealthFinding(
+        "writeback_degraded_clean" if dirty == 0 else "writeback_degraded",
+        "warning" if dirty == 0 else "error",
+        f"{row.volume.label} uses writeback on a degraded SSD mirror: {held}.{stays}",
+        obstacle or of_cache(cache).way_out_of_writeback(lv, on_page=on_page),
+        f"{lv.vg_name}/{lv.name}",
+        row.volume.key,
+    )
+
+
+def _can_leave_writeback(row: VolumeSnapshot) -> bool:
+    """Whether a job can set another mode, also of a volume that is not managed."""
+    wish = row.wish
+    if wish is None or wish.cache is None:
+        return False
+    safe = replace(wish, cache=wish.cache.with_mode("writethrough"))
+    return row.refusal(safe) is None
 
 
 def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[HealthFinding]:
@@ -307,22 +337,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
             code = row.cache.trouble_code
             how = "Open the volume's page for the next steps."
             yield HealthFinding(code, "error", row.cache.trouble, how, name, key)
-        is_unsafe = is_on_degraded(facts, lv)
-        if row.cache is not None and row.cache.mode == "writeback" and is_unsafe:
-            on_page = row.volume.managed and row.wish is not None
-            # A failed cache reports no figures: its 0 is none.
-            is_known = row.cache.trouble_code != "cache_failed"
-            held = _on_one_ssd(row.cache.dirty_bytes if is_known else None)
-            obstacle = group_state(facts, lv.vg_uuid).obstacle_to_changes
-            stays = " Neither you nor Tiercel can set another mode now." if obstacle else ""
-            yield HealthFinding(
-                "writeback_degraded",
-                "error",
-                f"{name} uses writeback on a degraded SSD mirror: {held}.{stays}",
-                obstacle or of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
-                name,
-                key,
-            )
+        yield from _of_writeback(row, lv)
         if is_lost(facts, lv):
             yield HealthFinding(
                 "ssd_lost",

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from django.db.models import Count, F, Q, Window
 
-from storage.formatting import size
+from storage.formatting import percent, size
 from storage.models import HostOutline
 
 Tier = Literal["ssd", "hdd"]
@@ -63,7 +63,8 @@ def shortages(shown: int) -> tuple[Shortage, ...]:
         message = (
             f"{size(first[2])} of {size(first[3])} {tier.upper()} are free."
             if count == 1
-            else f"{count:,} hosts have less than {LEAST_FREE:.0%} of their {tier.upper()} free"
+            else f"{count:,} hosts have less than {percent(LEAST_FREE)} of their {tier.upper()} "
+            "free"
         )
         fullest = tuple((key, name, left / whole) for key, name, left, whole, _ in rows)
         shortages.append(Shortage(tier, count, fullest, message))

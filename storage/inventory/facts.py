@@ -24,6 +24,7 @@ from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
 from storage.inventory.kept_benchmark import KeptBenchmark
+from storage.inventory.member_disks import connected
 from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
 from storage.inventory.volume_parts import DataStanding, Segment, Work, WriteCache
@@ -119,7 +120,8 @@ class Array:
 
     @cached_property
     def trouble(self) -> ArrayTrouble | None:
-        """The worst that is wrong with it; None where nothing is."""
+        """The worst that is wrong with it; None where nothing is. `HostFacts.trouble_of` also says
+        which disks those are."""
         return array_state.trouble_of(asdict(self))
 
     @property
@@ -464,10 +466,20 @@ class HostFacts:
         """The public volume that a hidden one is a part of; itself where it is none."""
         return self._owners.get(lv.uuid, lv)
 
+    @cached_property
+    def _marks(self) -> dict[str, str]:
+        """What is written on the disks, by their names."""
+        return {
+            each.name: ", ".join(filter(None, (each.model, each.serial))) for each in self.disks
+        }
+
     def trouble_of(self, array: Array) -> ArrayTrouble | None:
         """The worst that is wrong with an array of the host; that a guest's was started on it."""
         volume = array.guests_volume or self._volume_below(array)
-        return array_state.guests_array(array.name, volume) if volume else array.trouble
+        if volume:
+            return array_state.guests_array(array.name, volume)
+        disks = connected([member.name for member in array.members], self._marks)
+        return array.trouble and array_state.trouble_of(asdict(array), disks)
 
     def _volume_below(self, array: Array) -> str:
         """The same as `guests_volume`, as far as the names of the members show it."""

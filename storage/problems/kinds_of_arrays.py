@@ -77,7 +77,7 @@ ARRAY_KINDS: Final = (
         "array_unclear",
         "Array in an unclear state",
         "{count} arrays are in an unclear state",
-        "The array may be missing a disk, or take no I/O.",
+        "The array may lack a disk, or take no I/O.",
         is_also_reported=True,
     ),
     _array(

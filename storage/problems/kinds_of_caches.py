@@ -16,6 +16,10 @@ BROKEN: Final = (
     "cache_needs_check",
     "cache_unregistered",
 )
+_TO_WRITETHROUGH: Final = (
+    "Replace the failed SSD, or set the volumes to writethrough; where their group lacks a disk, "
+    "LVM sets no mode before that."
+)
 _cache: Final = partial(ProblemKind, about="volume")
 
 CACHE_KINDS: Final = (
@@ -66,11 +70,22 @@ CACHE_KINDS: Final = (
         "Writeback on a degraded mirror",
         "{count} volumes use writeback on a degraded SSD mirror",
         "New writes exist on one SSD only.",
+        family="writeback_degraded",
         is_data_at_risk=True,
         follows=(*ARRAYS, "pv_missing", "ssd_lost", "cache_lost"),
         several="{} in writeback mode on a degraded SSD mirror; dirty at last inventory:",
-        several_correction="Replace the failed SSD, or set the volumes to writethrough; where "
-        "their group lacks a disk, LVM sets no mode before that.",
+        several_correction=_TO_WRITETHROUGH,
+        way="bulk",
+    ),
+    _cache(
+        "writeback_degraded_clean",
+        "Writeback on a degraded mirror, nothing dirty",
+        "{count} volumes with nothing dirty use writeback on a degraded SSD mirror",
+        "If the other SSD fails too, what was written meanwhile is lost.",
+        family="writeback_degraded",
+        follows=(*ARRAYS, "pv_missing", "ssd_lost", "cache_lost"),
+        several="{} in writeback mode on a degraded SSD mirror, nothing dirty at last inventory:",
+        several_correction=_TO_WRITETHROUGH,
         way="bulk",
     ),
     _cache(

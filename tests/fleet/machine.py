@@ -230,7 +230,7 @@ def problems(of: Machine) -> list[dict[str, str]]:
         "degraded": (
             "array_degraded",
             "error",
-            "md0 (raid1) is missing 1 disk.",
+            "1 disk is missing from md0 (raid1): 1 of 2 disks left.",
             "Replace the disk: mdadm --manage /dev/md0 --add /dev/NEW",
         ),
         "observe": (

@@ -73,5 +73,5 @@ def test_a_disk_that_an_array_loses_is_told_once_with_what_it_concerns(
     assert told.codes.count("array_degraded") == 1
     mails = [str(each.get_content()) for each in told.postbox.got]
     (about,) = [each for each in mails if "alert-three: Array degraded" in each]
-    assert "md0 (raid1) is missing 1 disk." in about
+    assert "has failed in md0 (raid1): 1 of 2 disks left." in about
     assert "What to do: Replace the disk" in about

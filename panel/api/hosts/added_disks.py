@@ -97,7 +97,7 @@ def _replacement(host: Host, name: str, values: Json) -> HostWish:
     if offer.refusal is None and "member" in values and not offer.places:
         raise Refused(
             "degraded",
-            f"{name} is missing a disk: until it is complete, no other disk is removed.",
+            f"{name} lacks a disk: until it is complete, no other disk is removed.",
             "Fill the free place first: omit `member`.",
         )
     return _chosen(offer, values)

@@ -63,7 +63,8 @@ LINKS: Final[Mapping[Way, tuple[str, str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What mends it, or the page where that is done. `to_writethrough` are the volumes that one
+    """What mends it, or the page where that is done; `decides`: an operator decides there.
+    `to_writethrough` are the volumes that one
     previewed change would make safe, `held` the jobs that others of them wait for, `refresh_url`
     tries to reach the host again; these are for operators, all others get the link."""
 
@@ -72,6 +73,7 @@ class Remedy:
     to_writethrough: tuple[str, ...] = ()
     held: tuple[BlockingJob, ...] = ()
     refresh_url: str = ""
+    decides: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,12 @@ class AttentionRow:
     subjects: tuple[Subject, ...]
     more: int
     alert: AlertMark | None = None
+    is_about_speed: bool = False
+
+    @property
+    def is_muted(self) -> bool:
+        """Whether a person acknowledged or silenced all of it, or its hosts are in maintenance."""
+        return self.alert is not None and bool(self.alert.text)
 
 
 def items(
@@ -97,10 +105,17 @@ def items(
     pages: Mapping[str, str],
     alerts: Mapping[str, AlertMark] | None = None,
 ) -> tuple[AttentionRow, ...]:
-    """A row for each group, in their order. `pages` are the addresses of the lists by their names
-    (`panel.deliveries.alerts.problem_lists`), `alerts` the open alerts by their fingerprints."""
+    """A row for each group, in their order, but muted ones last (`_place`). `pages` are the
+    addresses of the lists by their names (`panel.deliveries.alerts.problem_lists`), `alerts` the
+    open alerts by their fingerprints."""
     marks = alerts or {}
-    return tuple(replace(_item(group, pages), alert=_mark(group, pages, marks)) for group in groups)
+    rows = [replace(_item(group, pages), alert=_mark(group, pages, marks)) for group in groups]
+    return tuple(sorted(rows, key=_place))
+
+
+def _place(row: AttentionRow) -> tuple[bool, bool, bool, bool]:
+    """Before its neighbours of the same severity comes what slows guests now."""
+    return row.is_muted, not row.at_risk, row.severity != "error", not row.is_about_speed
 
 
 def _mark(
@@ -119,8 +134,8 @@ def _mark(
 
 
 def at_once(rows: tuple[AttentionRow, ...]) -> tuple[AttentionRow, ...]:
-    """What is always visible: all data at risk, and the first of the rest."""
-    at_risk = [n for n, row in enumerate(rows, 1) if row.at_risk]
+    """What is always visible: all data at risk that is not muted, and the first of the rest."""
+    at_risk = [n for n, row in enumerate(rows, 1) if row.at_risk and not row.is_muted]
     return rows[: max(OPEN_ROWS, *at_risk, 0)]
 
 
@@ -187,6 +202,7 @@ def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:
         action=_action(group, kind, pages),
         subjects=subjects[:SHOWN_SUBJECTS],
         more=max(0, group.thing_count - SHOWN_SUBJECTS),
+        is_about_speed=kind.is_about_speed,
     )
 
 
@@ -211,8 +227,8 @@ def _link(group: ProblemGroup, kind: ProblemKind, pages: Mapping[str, str]) -> R
     if group.thing_count == 1 and why:
         return Remedy(why, WHY_SLOW)
     if group.thing_count == 1 and subject.page != "host":
-        undecided = first.code == "job_undecided"
-        return Remedy(subject.url, "Decide" if undecided else f"Open {subject.page}")
+        decides = first.code == "job_undecided"
+        return Remedy(subject.url, f"Open {subject.page}", decides=decides)
     if not group.is_one_host:
         return Remedy(LISTS[kind.listing].url(pages), LISTS[kind.listing].text)
     if first.volume_key and not first.job_key:

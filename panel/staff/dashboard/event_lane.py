@@ -100,6 +100,11 @@ class EventLane:
         return f"Events: {', '.join(f'{kind} {counts[kind]}' for kind in LaneKind)}."
 
     @property
+    def kinds(self) -> tuple[LaneKind, ...]:
+        """What the colours mean, in the order of the rows."""
+        return tuple(LaneKind)
+
+    @property
     def marks(self) -> tuple[LaneMark, ...]:
         return tuple(self._mark(event) for event in self.events)
 

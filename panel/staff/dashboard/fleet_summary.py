@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from django.db import connection
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Coalesce
 
 from storage.access import Person
@@ -57,13 +57,16 @@ class Space:
 @dataclass(frozen=True, slots=True)
 class FleetState:
     """All hosts together. `new_count` are not accepted yet; `read_iops` and `write_iops` are those
-    of the hosts whose figures are fresh, None where none are; `dirty_bytes` lie on SSD alone."""
+    of the hosts whose figures are fresh. Where none are, these are the last of all hosts, and
+    `last_at` is when the latest of them was sampled; else it is None. `dirty_bytes` lie on SSD
+    alone."""
 
     host_count: int
     up_count: int
     new_count: int
     read_iops: float | None
     write_iops: float | None
+    last_at: datetime | None
     dirty_bytes: int
     space: Space
 
@@ -85,6 +88,9 @@ def fleet_state(user: Person, at: datetime, reserved_bytes: int) -> FleetState:
         old_count=Count("pk", filter=Q(outline__isnull=False) & ~up),
         read_iops=Sum("activity__read_iops", filter=fresh),
         write_iops=Sum("activity__write_iops", filter=fresh),
+        last_read_iops=Sum("activity__read_iops"),
+        last_write_iops=Sum("activity__write_iops"),
+        last_at=Max("activity__at"),
         dirty_bytes=Coalesce(Sum("activity__dirty_bytes"), 0),
         sold=Coalesce(Sum("activity__sold_bytes"), 0),
         **{
@@ -95,12 +101,15 @@ def fleet_state(user: Person, at: datetime, reserved_bytes: int) -> FleetState:
     )
     total, unused = int(sums["fast_total_bytes"]), int(sums["fast_free_bytes"])
     sold = min(int(sums["sold"]), total - unused)
+    is_fresh = sums["read_iops"] is not None
+    last = "" if is_fresh else "last_"
     return FleetState(
         host_count=sums["host_count"],
         up_count=sums["up_count"],
         new_count=sums["new_count"],
-        read_iops=sums["read_iops"],
-        write_iops=sums["write_iops"],
+        read_iops=sums[f"{last}read_iops"],
+        write_iops=sums[f"{last}write_iops"],
+        last_at=None if is_fresh else sums["last_at"],
         dirty_bytes=int(sums["dirty_bytes"]),
         space=Space(
             fast_total_bytes=total,
@@ -166,6 +175,11 @@ class FleetLatency:
     read_ms: float | None
     p95_ms: float | None
     p99_ms: float | None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything was measured."""
+        return self != FleetLatency(None, None, None)
 
 
 def latency(at: datetime) -> FleetLatency:

@@ -3,6 +3,7 @@ of its hosts and volumes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -55,9 +56,10 @@ from panel.staff.hosts.fleet import (
     line_of,
 )
 from storage.access import Person, is_staff, staff_view
+from storage.formatting import counted
 from storage.health.shortage import Shortage, shortages
 from storage.models import Host, HostOutline, Placement, Volume
-from storage.models.host import silent_seconds
+from storage.models.host import SLOW_READ_MS, silent_seconds
 from storage.planner.wish import Wish
 from storage.problems.all_kinds import KINDS
 
@@ -68,6 +70,13 @@ RECENT_JOBS: Final = 10
 KEPT_PARAMETERS: Final = ("range", "from", "to", "heat")
 OPEN_CHARTS: Final = ("operations", "hits")
 HOSTS: Final = "hosts"
+JOB_WORDS: Final = (
+    (State.RUNNING, ("running", "running")),
+    (State.QUEUED, ("queued", "queued")),
+    (State.WAITING, ("waiting", "waiting")),
+    (State.NEEDS_ATTENTION, ("needs a decision", "need a decision")),
+)
+"""What is said of one job in a state, and of several."""
 VIEWS: Final = {
     HOSTS: "Hosts",
     "io": "Most I/O",
@@ -100,18 +109,20 @@ class OverviewHost:
 @dataclass(frozen=True, slots=True)
 class Overview:
     """What a person on call needs first. `attention` are the first rows of what is wrong,
-    `more_groups` those left out, `problems` how many there are; `shortages` is scarce space.
-    `no_recipient_count` hosts have no recipient in tier 1."""
+    `more_groups` the kinds of problems that are left out, `problem_count` how many problems there
+    are; `shortages` is scarce space. `slowest` is the volume with the slowest reads of the last
+    samples. `no_recipient_count` hosts have no recipient in tier 1. `jobs` are those that have not
+    ended, by their state."""
 
     attention: tuple[AttentionRow, ...]
     more_groups: int
-    problems: ProblemTally
+    problem_count: int
     shortages: tuple[Shortage, ...]
     fleet: FleetState
     hit_rate: HitRate
     latency: FleetLatency
-    running: int
-    waiting: int
+    slowest: TopVolume | None
+    jobs: Mapping[str, int]
     halt: Halt | None
     no_recipient_count: int
 
@@ -126,6 +137,18 @@ class Overview:
         return self.attention[len(self.urgent) :]
 
     @property
+    def problem_words(self) -> str:
+        """How many problems there are, and of how many kinds."""
+        kinds = len(self.attention) + self.more_groups
+        words = counted(self.problem_count, "problem")
+        return words if kinds == self.problem_count else f"{words} of {counted(kinds, 'kind')}"
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether reads of the slowest volume are slow."""
+        return self.slowest is not None and self.slowest.figure > SLOW_READ_MS
+
+    @property
     def hosts_up(self) -> str:
         """How many hosts are up."""
         up, count = self.fleet.up_count, self.fleet.host_count
@@ -136,6 +159,16 @@ class Overview:
         """A note about the hosts that are not up."""
         notes = [f"{self.fleet.down_count} unreachable"] if self.fleet.down_count else []
         notes += [f"{self.fleet.new_count} awaiting approval"] if self.fleet.new_count else []
+        return ", ".join(notes)
+
+    @property
+    def jobs_note(self) -> str:
+        """The jobs that have not ended, "1 job running, 2 queued"; "" without any."""
+        there = [(self.jobs[state], words) for state, words in JOB_WORDS if self.jobs.get(state)]
+        notes = [f"{count:,} {words[count > 1]}" for count, words in there]
+        if there:
+            count, words = there[0]
+            notes[0] = f"{counted(count, 'job')} {words[count > 1]}"
         return ", ".join(notes)
 
 
@@ -183,25 +216,26 @@ class Unfinished:
     recorded: RecordedVolume
 
 
-def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) -> Overview:
-    """`counted` are the tallies of all hosts. Neither the number of queries nor what they bring
+def overview(user: Person, at: datetime, by_host: Mapping[int, ProblemTally]) -> Overview:
+    """`by_host` are the tallies of all hosts. Neither the number of queries nor what they bring
     depends on the number of hosts, volumes and jobs; no inventory is read."""
     unfinished = _unfinished(Job.objects.visible_to(user).filter(dry_run=False))
     halt = Halt.objects.active()
     pages = {name: reverse(name) for name in ("alerts", "hosts", "volumes", "jobs")}
     groups, group_count = grouped(at, KINDS, SHOWN_GROUPS, LOOKED_AT)
     marks = marks_of(problem for group in groups for problem in group.problems)
-    rows = items(groups, pages, marks)
+    general = [of_all_hosts(each, pages) for each in problems_of_all_hosts()]
+    slowest = top_volumes(user, at, "top_read_ms", 1)
     return Overview(
-        attention=(*(of_all_hosts(each, pages) for each in problems_of_all_hosts()), *rows),
+        attention=(*general, *items(groups, pages, marks)),
         more_groups=group_count - len(groups),
-        problems=total(counted.values()),
+        problem_count=total(by_host.values()).total + len(general),
         shortages=shortages(SHOWN_SUBJECTS),
         fleet=fleet_state(user, at, _reserved_bytes(unfinished)),
         hit_rate=hit_rate(at),
         latency=latency(at),
-        running=sum(job.state == State.RUNNING for job in unfinished),
-        waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
+        slowest=slowest[0] if slowest else None,
+        jobs=Counter(job.state for job in unfinished),
         halt=halt,
         no_recipient_count=len(hosts_without_other_recipient()),
     )
@@ -210,7 +244,7 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
 def fleet_tables(
     user: Person,
     at: datetime,
-    counted: Mapping[int, ProblemTally],
+    by_host: Mapping[int, ProblemTally],
     sort: str = "",
     show: str = "",
 ) -> FleetTables:
@@ -226,7 +260,7 @@ def fleet_tables(
     return FleetTables(
         show,
         sort,
-        rows=_rows(user, _lines(user, counted, sort, at), at),
+        rows=_rows(user, _lines(user, by_host, sort, at), at),
         host_count=Host.objects.visible_to(user).count(),
     )
 
@@ -275,7 +309,7 @@ def _reserved_bytes(unfinished: Sequence[Unfinished]) -> int:
 
 
 def _lines(
-    user: Person, counted: Mapping[int, ProblemTally], sort: str, at: datetime
+    user: Person, by_host: Mapping[int, ProblemTally], sort: str, at: datetime
 ) -> list[HostSummaryRow]:
     """The first hosts of the order, by name within what is equal; unknown figures last, and so are
     old ones: the host's present load is unknown."""
@@ -287,7 +321,7 @@ def _lines(
         )
     )
     hosts = Host.objects.visible_to(user).select_related("outline", "activity").only(*FIELDS)
-    troubled = list(counted)[:SHOWN_HOSTS]
+    troubled = list(by_host)[:SHOWN_HOSTS]
     if sort == "trouble" and troubled:
         worst = Case(
             *(When(pk=host_id, then=Value(n)) for n, host_id in enumerate(troubled)),
@@ -300,7 +334,7 @@ def _lines(
     elif sort != "name":
         by = io if sort == "io" else busy
         hosts = hosts.order_by(by.desc(nulls_last=True), "name")
-    return [line_of(host, counted.get(host.pk, NO_PROBLEMS), at) for host in hosts[:SHOWN_HOSTS]]
+    return [line_of(host, by_host.get(host.pk, NO_PROBLEMS), at) for host in hosts[:SHOWN_HOSTS]]
 
 
 def _rows(user: Person, lines: Sequence[HostSummaryRow], at: datetime) -> tuple[OverviewHost, ...]:
@@ -323,8 +357,8 @@ def home(request: HttpRequest) -> HttpResponse:
     if not is_staff(request.user):
         return redirect("my-volumes")
     at = timezone.now()
-    counted = tallies(at)
-    shown = overview(request.user, at, counted)
+    by_host = tallies(at)
+    shown = overview(request.user, at, by_host)
     # The frame of the page says a halt too (`panel.accounts.context_processors.halt`).
     context: dict[str, object] = {
         "overview": shown,
@@ -333,7 +367,7 @@ def home(request: HttpRequest) -> HttpResponse:
     }
     if shown.fleet.host_count:
         context |= {
-            **_tables(request, at, counted),
+            **_tables(request, at, by_host),
             **_charts(request),
             **_heat(request, at),
         }
@@ -358,10 +392,10 @@ def fleet_fragment(request: HttpRequest) -> HttpResponse:
     at, part = timezone.now(), request.GET.get("part")
     if part == "heat":
         return render(request, "staff/dashboard/_heat_card.html", _heat(request, at))
-    counted = tallies(at)
+    by_host = tallies(at)
     if part == "tables":
-        return render(request, "staff/dashboard/_tables.html", _tables(request, at, counted))
-    shown = overview(request.user, at, counted)
+        return render(request, "staff/dashboard/_tables.html", _tables(request, at, by_host))
+    shown = overview(request.user, at, by_host)
     return render(
         request, "staff/dashboard/_overview.html", {"overview": shown, "halt": shown.halt}
     )
@@ -379,14 +413,14 @@ def _heat(request: HttpRequest, at: datetime) -> dict[str, object]:
 
 
 def _tables(
-    request: HttpRequest, at: datetime, counted: Mapping[int, ProblemTally]
+    request: HttpRequest, at: datetime, by_host: Mapping[int, ProblemTally]
 ) -> dict[str, object]:
     """`kept` is what the order of hosts leaves as it is: the time of the charts, and what the map
     shows."""
     kept = {name: request.GET[name] for name in KEPT_PARAMETERS if name in request.GET}
     return {
         "tables": fleet_tables(
-            request.user, at, counted, request.GET.get("sort", ""), request.GET.get("show", "")
+            request.user, at, by_host, request.GET.get("sort", ""), request.GET.get("show", "")
         ),
         "kept": f"&{urlencode(kept)}" if kept else "",
     }

@@ -115,6 +115,7 @@ def _problems(host: Host) -> dict[str, Any]:
         "problems": rows,
         "shown_problems": rows[:shown],
         "more_problems": rows[shown:],
+        "more_count": sum(row.count for row in rows[shown:]),
         "problem_count": count,
         "problem_words": counted(count, "problem"),
         "problem_tone": "error" if any(row.severity == "error" for row in rows) else "warning",

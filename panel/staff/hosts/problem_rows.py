@@ -151,6 +151,7 @@ def _short(problem: Problem) -> str:
 def own_text(problem: Problem) -> str:
     """Its sentence without the name that the row shows already."""
     rest = problem.message.removeprefix(f"{problem.subject} ")
+    rest = rest.removeprefix(f"{problem.subject_label} ")
     if rest != problem.message:
         return rest[:1].upper() + rest[1:]
     return problem.message.replace(f" of {problem.subject}", "")

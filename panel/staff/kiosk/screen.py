@@ -37,12 +37,13 @@ class ScreenFigure:
 @dataclass(frozen=True, slots=True)
 class Screen:
     """All of it. `site` is "" for all hosts; `sampled_at` is the last sample of any, None before
-    the first one."""
+    the first one. `slow_keys` are the hosts with a volume that is slow now."""
 
     site: str
     at: datetime
     sampled_at: datetime | None
     figures: tuple[ScreenFigure, ...]
+    slow_keys: frozenset[str]
     heat: HeatMap | None
     lane: EventLane | None
 
@@ -67,6 +68,7 @@ def screen_of(link: KioskLink, scale: HeatScale, time: HeatTime, at: datetime) -
     ids = [host.pk for host in hosts]
     activities = list(HostActivity.objects.filter(host__in=ids))
     fresh = [each for each in activities if (at - each.at).total_seconds() <= silent_seconds()]
+    slow = {each.host_id for each in fresh if _slow_count(each)}
     heat = heat_map(hosts, scale, time, at, MOST_HOSTS) if hosts else None
     lane = None
     if heat is not None:
@@ -87,9 +89,15 @@ def screen_of(link: KioskLink, scale: HeatScale, time: HeatTime, at: datetime) -
             _slowest(fresh, hosts, shows_names=link.shows_names),
             _problems(hosts, at, with_general=not link.site),
         ),
+        slow_keys=frozenset(host.key for host in hosts if host.pk in slow),
         heat=heat,
         lane=lane,
     )
+
+
+def _slow_count(activity: HostActivity) -> int:
+    """Of the few slowest volumes that are kept."""
+    return sum(figure > SLOW_READ_MS for _, figure in activity.top_read_ms)
 
 
 def _operations(fresh: Sequence[HostActivity], host_count: int) -> ScreenFigure:
@@ -120,7 +128,7 @@ def _slowest(
 ) -> ScreenFigure:
     """Each host keeps its few slowest volumes: where all of them are slow, there may be more."""
     title = "Slowest reads"
-    slow = [sum(figure > SLOW_READ_MS for _, figure in each.top_read_ms) for each in fresh]
+    slow = [_slow_count(each) for each in fresh]
     reads = [(figure, each.host_id, pk) for each in fresh for pk, figure in each.top_read_ms]
     if not reads:
         note = "no volume was read in the last sample" if fresh else "no recent sample"
@@ -133,7 +141,8 @@ def _slowest(
     volumes = "volume" if count == "1" else "volumes"
     waiting = f"{count if sum(slow) else 'no'} {volumes} over {SLOW_READ_MS} ms"
     if len(fresh) < len(hosts):
-        waiting += f" on {len(fresh)} of {counted(len(hosts), 'host')}"
+        verb = "reports" if len(hosts) == 1 else "report"
+        waiting += f" ({len(fresh)} of {counted(len(hosts), 'host')} {verb})"
     return ScreenFigure(title, ms(worst), f"{place}; {waiting}", "warning" if sum(slow) else "")
 
 

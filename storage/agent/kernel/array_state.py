@@ -86,8 +86,12 @@ def wait_for(array: Mapping[str, Any]) -> str:
     return f"Wait until it is idle{': ' if far else ''}{far}."
 
 
-def trouble_of(array: Mapping[str, Any]) -> ArrayTrouble | None:
-    """The worst that is wrong with the array; None where nothing is."""
+def trouble_of(
+    array: Mapping[str, Any], disks: Mapping[str, str] | None = None
+) -> ArrayTrouble | None:
+    """The worst that is wrong with the array; None where nothing is. `disks` are the members whose
+    disks are connected, by their names, each with the words that tell a person which disk it is;
+    None where the caller does not know."""
     name, level, state = array["name"], array["level"], array["state"]
     members = [member["name"] for member in array["members"]]
     if is_container(level, state):
@@ -95,9 +99,9 @@ def trouble_of(array: Mapping[str, Any]) -> ArrayTrouble | None:
     if state == STOPPED or state in NO_ARRAY:
         return _stopped(name, level, members)
     if is_failed(array):
-        return _failed(array, members)
+        return _failed(array, members, disks)
     if array["degraded_count"]:
-        return _degraded(array)
+        return _degraded(array, disks)
     if any(has_failed(member) and "journal" in _words(member) for member in array["members"]):
         return ArrayTrouble(
             "array_read_only",
@@ -156,6 +160,41 @@ def _disks(count: int) -> str:
     return "1 disk" if count == 1 else f"{count} disks"
 
 
+def _losses(array: Mapping[str, Any], disks: Mapping[str, str] | None) -> str:
+    """Which members have failed, and how many are not there at all: "sdb has failed" or "1 disk is
+    missing", or both; "" where the kernel shows neither."""
+    failed = _failed_members(array)
+    said = [_words_for(name, disks) for name in failed]
+    missing = max(0, (array["degraded_count"] or 0) - len(failed))
+    parts = [f"{' and '.join(said)} {'has' if len(said) == 1 else 'have'} failed"] if said else []
+    if missing:
+        verb = "is" if missing == 1 else "are"
+        parts.append(
+            f"{missing} more {verb} missing" if said else f"{_disks(missing)} {verb} missing"
+        )
+    return " and ".join(parts)
+
+
+def _failed_members(array: Mapping[str, Any]) -> list[str]:
+    """Without a write journal, which holds no copy."""
+    members = array["members"]
+    return [each["name"] for each in members if has_failed(each) and "journal" not in _words(each)]
+
+
+def _words_for(member: str, disks: Mapping[str, str] | None) -> str:
+    if disks is None:
+        return member
+    return disks.get(member, f"{member} (no longer connected)")
+
+
+def _left(array: Mapping[str, Any]) -> str:
+    """How many disks the array has, "1 of 2 disks left"."""
+    missing = array["degraded_count"]
+    in_sync = sum("in_sync" in _words(member) for member in array["members"])
+    total = array["disk_count"] or in_sync + missing
+    return f"{total - missing} of {_disks(total)} left"
+
+
 def _stopped(name: str, level: str, members: list[str]) -> ArrayTrouble:
     # Before it is started the kernel knows the number alone.
     level = f"raid{level}" if level.isdecimal() else level or "an array"
@@ -170,14 +209,14 @@ def _stopped(name: str, level: str, members: list[str]) -> ArrayTrouble:
     )
 
 
-def _failed(array: Mapping[str, Any], members: list[str]) -> ArrayTrouble:
+def _failed(
+    array: Mapping[str, Any], members: list[str], disks: Mapping[str, str] | None
+) -> ArrayTrouble:
     name, level, missing = array["name"], array["level"], array["degraded_count"] or 0
     limit = may_lose(level, array["disk_count"])
-    how = (
-        f"it is missing {_disks(missing)} and can lose {limit}"
-        if missing > limit
-        else "a member is gone that it cannot do without"
-    )
+    losses = _losses(array, disks) or "a member is gone"
+    can_lose = f"; it can lose {limit or 'none'}"
+    how = f"{losses}{can_lose if missing > limit else ', which it cannot do without'}"
     examined = " ".join(f"/dev/{member}" for member in members) or "each member"
     if level in WITHOUT_COPIES:
         return ArrayTrouble(
@@ -198,14 +237,15 @@ def _failed(array: Mapping[str, Any], members: list[str]) -> ArrayTrouble:
     )
 
 
-def _degraded(array: Mapping[str, Any]) -> ArrayTrouble:
+def _degraded(array: Mapping[str, Any], disks: Mapping[str, str] | None) -> ArrayTrouble:
     name, level, missing = array["name"], array["level"], array["degraded_count"]
-    what = f"{name} ({level}) is missing {_disks(missing)}"
+    is_failed_shown = bool(_failed_members(array))
+    what = f"{_losses(array, disks)} {'in' if is_failed_shown else 'from'} {name} ({level})"
     if array["sync_action"] in REBUILDING:
         return ArrayTrouble(
             "array_recovering",
             "warning",
-            f"{what} and is being rebuilt",
+            f"{what}; {name} is being rebuilt",
             "Wait until the array has recovered.",
         )
     left = may_lose(level, array["disk_count"]) - missing
@@ -231,17 +271,16 @@ def _degraded(array: Mapping[str, Any]) -> ArrayTrouble:
             f"mdadm --readwrite /dev/{name}"
         )
     else:
-        how = _replacement(array)
-    return ArrayTrouble(code, "error", what, how)
+        how = _replacement(array, disks)
+    return ArrayTrouble(code, "error", f"{what}: {_left(array)}", how)
 
 
-def _replacement(array: Mapping[str, Any]) -> str:
+def _replacement(array: Mapping[str, Any], disks: Mapping[str, str] | None) -> str:
     """A new disk, as the array takes it in its present state. Firmware's RAID takes disks into its
     container alone."""
     action = array["sync_action"]
     manage = f"mdadm --manage /dev/{array['container'] or array['name']}"
-    is_taken = not array["container"] and any(has_failed(member) for member in array["members"])
-    removed = f"{manage} --remove failed; " if is_taken else ""
+    removed = "" if array["container"] else _removal(array, manage, disks)
     replaced = f"{removed}{manage} --add /dev/NEW"
     if action == "frozen":
         return (
@@ -251,3 +290,13 @@ def _replacement(array: Mapping[str, Any]) -> str:
     if action not in IDLE:
         return f"Wait until it is idle ({action}). Then replace the disk: {replaced}"
     return f"Replace the disk: {replaced}"
+
+
+def _removal(array: Mapping[str, Any], manage: str, disks: Mapping[str, str] | None) -> str:
+    """mdadm's words reach members that no longer have a device node."""
+    failed = [member["name"] for member in array["members"] if has_failed(member)]
+    if disks is None:
+        return f"{manage} --remove failed; " if failed else ""
+    taken = [f"/dev/{name}" for name in failed if name in disks]
+    taken += ["detached"] if len(taken) < len(failed) else []
+    return "".join(f"{manage} --remove {each}; " for each in taken)

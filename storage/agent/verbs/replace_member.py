@@ -169,7 +169,7 @@ def _ready(view: View, call: VerbCall) -> Check:
         if member is not None and (missing or disks.has_failed(_members(array)[member])):
             raise Refusal(
                 "degraded",
-                f"{name} is missing a disk: as long as it is, no other one is taken out.",
+                f"{name} lacks a disk: as long as it is, no other one is taken out.",
                 "Fill the place that is free first: leave out the member.",
             )
 

@@ -223,8 +223,7 @@ class LvmCacheTechnology:
         if cache.mode == "writeback" and is_on_degraded(facts, lv):
             yield Risk(
                 "error",
-                f"{name} uses writeback on a degraded SSD mirror: {_dirty(cache)} of "
-                "data is on one SSD only.",
+                f"{name} uses writeback on a degraded SSD mirror: {_held(cache)}.",
                 group_state(facts, lv.vg_uuid).obstacle_to_changes
                 or self.way_out_of_writeback(lv, on_page=is_ours),
             )
@@ -266,9 +265,14 @@ class LvmCacheTechnology:
                 "Replace the failed SSD, or switch to writethrough in the panel: dirty data "
                 "is flushed first."
             )
-        return (
-            f"Replace the failed SSD, or: lvchange --cachepolicy cleaner {name}. Once 0 B are "
-            f"dirty: lvchange --cachemode writethrough {name}; lvchange --cachepolicy smq {name}"
+        return "\n".join(
+            (
+                "# Replace the failed SSD, or:",
+                f"lvchange --cachepolicy cleaner {name}",
+                "# Once 0 B are dirty:",
+                f"lvchange --cachemode writethrough {name}",
+                f"lvchange --cachepolicy smq {name}",
+            )
         )
 
 
@@ -280,6 +284,13 @@ def _unzeroed(name: str, pool: LogicalVolume) -> Iterator[Risk]:
             "discards blocks (fstrim, mkfs) can read in them what lay on the SSD before.",
             "On its page: Remove the cache, then add it again. The new one is zeroed first.",
         )
+
+
+def _held(cache: DmCache) -> str:
+    """What is on one SSD only, now or soon."""
+    if not cache.failed and cache.dirty_bytes == 0:
+        return "its next writes will be on one SSD only"
+    return f"{_dirty(cache)} of data is on one SSD only"
 
 
 def _dirty(cache: DmCache) -> str:

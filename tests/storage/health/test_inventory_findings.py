@@ -15,7 +15,7 @@ from storage.byte_sizes import GIB
 from storage.discovery.host_summary import cache_names, space_of
 from storage.discovery.ingest import apply_facts, apply_hello, dated_problems
 from storage.health.inventory_findings import findings_of
-from storage.inventory.facts import HostFacts, KernelIdentity, VolumeUser
+from storage.inventory.facts import ArrayMember, HostFacts, KernelIdentity, VolumeUser
 from storage.inventory.volume_parts import DataStanding
 from storage.models import HostOutline, Volume
 from storage.planner.wish import Wish
@@ -65,6 +65,33 @@ def test_data_is_at_risk_only_where_no_further_disk_can_fail(
     assert found(make.facts(make.lv(), arrays=(lost,))) == {code: "error"}
 
 
+def test_a_failed_disk_is_named_and_not_called_missing() -> None:
+    faulty = make.array(
+        degraded_count=1,
+        disk_count=2,
+        members=(ArrayMember("sda", "in_sync", "0"), ArrayMember("sdb1", "faulty", "none")),
+    )
+    disks = (make.disk("sda"), make.disk("sdb", model="TIERCEL LAB-SSD", serial="ssd1"))
+    (finding,) = findings_of(make.facts(arrays=(faulty,), disks=disks), ())
+    assert finding.message == (
+        "sdb1 (TIERCEL LAB-SSD, ssd1) has failed in md0 (raid1): 1 of 2 disks left."
+    )
+    assert "--remove /dev/sdb1; " in finding.correction
+
+
+def test_a_failed_disk_that_was_pulled_is_removed_by_the_word_of_mdadm() -> None:
+    faulty = make.array(
+        degraded_count=1,
+        disk_count=2,
+        members=(ArrayMember("sda", "in_sync", "0"), ArrayMember("sdb", "faulty", "none")),
+    )
+    (finding,) = findings_of(make.facts(arrays=(faulty,), disks=(make.disk("sda"),)), ())
+    assert finding.message == (
+        "sdb (no longer connected) has failed in md0 (raid1): 1 of 2 disks left."
+    )
+    assert "--remove detached; " in finding.correction
+
+
 def test_a_rebuild_says_how_far_it_is_and_when_it_ends() -> None:
     rebuilt = make.array(
         degraded_count=1, sync_action="recover",
@@ -72,7 +99,7 @@ def test_a_rebuild_says_how_far_it_is_and_when_it_ends() -> None:
     )  # fmt: skip
     (finding,) = findings_of(make.facts(arrays=(rebuilt,)), ())
     assert finding.message == (
-        "md0 (raid1) is missing 1 disk and is being rebuilt (25 % done, about 50 min left)."
+        "1 disk is missing from md0 (raid1); md0 is being rebuilt (25 % done, about 50 min left)."
     )
 
 
@@ -121,34 +148,42 @@ def test_a_volume_that_lvm_mirrors_says_what_is_wrong_and_what_to_type(
 def test_writeback_on_a_degraded_mirror_is_an_error() -> None:
     lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback"))
     sick = make.facts(lv, pvs=(make.pv(), make.fast_pv(healthy=False)))
-    assert found(sick) == {"writeback_degraded": "error"}
+    assert found(sick) == {"writeback_degraded_clean": "warning"}
 
 
 @pytest.mark.parametrize(
     ("dirty_bytes", "said"),
     [
-        (0, "no data was at risk at the last inventory; new writes are on one SSD only."),
-        (2**30, "1 GiB was on one SSD only at the last inventory."),
+        (0, ("writeback_degraded_clean", "warning", "its next writes will be on one SSD only.")),
+        (
+            2**30,
+            ("writeback_degraded", "error", "1 GiB was on one SSD only at the last inventory."),
+        ),
     ],
 )
 def test_what_a_second_failure_would_lose_is_kept_apart_from_what_it_could(
-    dirty_bytes: int, said: str
+    dirty_bytes: int, said: tuple[str, str, str]
 ) -> None:
     cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback", dirty_bytes=dirty_bytes)
     there = scene(make.lv(cache=cache), pvs=(make.pv(), make.fast_pv(healthy=False)))
     (finding,) = findings_of(there.facts, snapshots_of([there.volume]))
-    assert finding.message == f"vg0/web12 uses writeback on a degraded SSD mirror: {said}"
+    code, severity, held = said
+    assert (finding.code, finding.severity) == (code, severity)
+    label = there.volume.label
+    assert finding.message == f"{label} uses writeback on a degraded SSD mirror: {held}"
 
 
-@pytest.mark.parametrize("managed", [True, False])
-def test_the_way_out_of_writeback_never_flushes_under_the_lock_of_the_group(managed: bool) -> None:
+@pytest.mark.parametrize("allowed", [True, False])
+def test_the_way_out_of_writeback_never_flushes_under_the_lock_of_the_group(allowed: bool) -> None:
+    """A volume that is not managed has the button too, where the host allows its group."""
     lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback"))
     pvs = (make.pv(), make.fast_pv(healthy=False))
-    there = scene(lv, managed=managed, pvs=pvs)
-    (finding,) = findings_of(there.facts, snapshots_of([there.volume]))
+    there = scene(lv, managed=False, pvs=pvs, vgs=(make.vg(allowed=allowed),))
+    findings = findings_of(there.facts, snapshots_of([there.volume]))
+    (finding,) = [each for each in findings if each.code.startswith("writeback_degraded")]
     at_once, _, later = finding.correction.partition("Once 0 B are dirty")
     assert "--cachemode" not in at_once
-    if managed:
+    if allowed:
         assert (
             "switch to writethrough in the panel: dirty data is flushed first" in at_once
             and not later
@@ -164,7 +199,7 @@ def test_where_lvm_refuses_another_mode_none_is_suggested() -> None:
     cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback", standing=broken)
     there = scene(make.lv(cache=cache), managed=True, vgs=(make.vg(missing_pv_count=1),))
     findings = findings_of(there.facts, snapshots_of([there.volume]))
-    (finding,) = [each for each in findings if each.code == "writeback_degraded"]
+    (finding,) = [each for each in findings if each.code.startswith("writeback_degraded")]
     assert "Neither you nor Tiercel can set another mode now." in finding.message
     assert "LVM changes nothing of the group until it is back" in finding.correction
     assert "writethrough" not in finding.correction
@@ -174,7 +209,10 @@ def test_writeback_of_a_bcache_on_a_degraded_mirror_is_one_too() -> None:
     device = make.lv("s-aaaaaaaaaaaaaaaa", pvs=("md0",))
     csets = (make.cset(device.uuid),)
     sick = (make.pv(), make.fast_pv(healthy=False))
-    for mode, expected in (("writeback", {"writeback_degraded": "error"}), ("writethrough", {})):
+    for mode, expected in (
+        ("writeback", {"writeback_degraded_clean": "warning"}),
+        ("writethrough", {}),
+    ):
         backing = make.bcache(cset_uuid=make.CSET_UUID, state="clean", cache_mode=mode)
         lv = make.lv(bcache=backing)
         facts = make.facts(lv, device, csets=csets, pvs=sick)

@@ -201,7 +201,7 @@ def test_it_leads_to_no_other_site(ann: User, next_: str) -> None:
 def test_a_proof_that_is_too_old_is_spoken_of(ann: User) -> None:
     client = prove(signed_in(ann), ann, age=1860)
     text = client.get(reverse("step-up")).content.decode()
-    assert "Your last confirmation is too old: it is valid for 5 minutes." in text
+    assert "You last signed in or confirmed your identity more than 5 minutes ago." in text
 
 
 def test_a_part_of_a_page_sends_the_whole_page_there(ann: User) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from jobs.alerts.alert_rules import fingerprint_of
 from jobs.problems import Problem, ProblemGroup
 from panel.deliveries.alerts.problem_lists import LISTS
 from panel.staff.dashboard.attention import AttentionRow, at_once, items
 from panel.staff.hosts import host_list
+from panel.staff.hosts.problem_rows import AlertMark
 from panel.staff.jobs import job_list
 from panel.staff.volumes import filters
 from storage.problems.all_kinds import KINDS
@@ -47,6 +49,25 @@ def test_all_data_at_risk_is_shown_at_once_and_the_rest_can_be_unfolded() -> Non
     assert at_once((safe,) * 8) == (safe,) * 5
     assert at_once((safe, *(at_risk,) * 7, safe)) == (safe, *(at_risk,) * 7)
     assert at_once(()) == ()
+
+
+def test_what_a_person_acknowledged_sinks_below_all_that_is_open() -> None:
+    at_risk, slow = (
+        problem("pv_missing", rank=0),
+        problem("volume_slow", "web", rank=2, severity="warning"),
+    )
+    groups = [
+        ProblemGroup((each,), 1, 1, is_one_host=True, is_one_correction=True)
+        for each in (at_risk, slow)
+    ]
+    marks = {fingerprint_of(at_risk): AlertMark("/alerts/a", "acknowledged")}
+    rows = items(groups, LISTINGS, marks)
+    assert [(row.at_risk, row.is_muted) for row in rows] == [(False, False), (True, True)]
+    drift = problem("drift", "mail", rank=2, severity="warning")
+    calm = ProblemGroup((drift,), 1, 1, is_one_host=True, is_one_correction=True)
+    order = items([groups[0], calm, groups[1]], LISTINGS, marks)
+    assert [row.is_about_speed for row in order] == [True, False, False]
+    assert at_once((*(rows[0],) * 8, *(rows[1],) * 2)) == (rows[0],) * 5
 
 
 def test_forty_equal_problems_are_one_row_that_names_a_few_and_counts_the_rest() -> None:
@@ -98,7 +119,7 @@ def test_a_problem_of_one_host_leads_to_the_place_where_it_is_mended(
 
 def test_a_job_is_decided_on_its_page() -> None:
     action = row_of(problem("job_undecided", job_key="j1")).action
-    assert (action.url, action.text) == ("/jobs/j1/", "Decide")
+    assert (action.url, action.text, action.decides) == ("/jobs/j1/", "Open job", True)
 
 
 def test_volumes_in_writeback_on_a_degraded_mirror_are_made_safe_together() -> None:

@@ -155,7 +155,7 @@ def test_a_host_without_room_is_told_apart_from_what_is_wrong(admin: User) -> No
     there = scene()
     report(there, pvs=(make.pv(), make.fast_pv(size_bytes=100 * GIB, free_bytes=2 * GIB)))
     assert attention_words(admin) == []
-    assert page(admin).problems.total == 0
+    assert page(admin).problem_count == 0
     (shortage,) = page(admin).shortages
     assert (shortage.tier, shortage.count) == ("ssd", 1)
     assert shortage.message == "2 GiB of 100 GiB SSD are free."
@@ -175,7 +175,7 @@ def test_the_overview_the_list_and_the_host_count_the_same_problems(
     )
     report(there)
     end(job(there), State.FAILED, error={"code": "no_space", "message": "no room."})
-    assert page(admin).problems.total == 4
+    assert page(admin).problem_count == 4
     assert [row.line.tally.total for row in tables(admin).rows] == [4]
     assert sum(row.count for row in page(admin).attention) == 4
     assert "4 problems" in staff.get(reverse("hosts")).content.decode()
@@ -297,7 +297,7 @@ def test_jobs_at_work_and_those_that_wait_are_counted_apart(admin: User) -> None
     job(scene())
     job(scene(), dry_run=True)
     found = page(admin)
-    assert (found.running, found.waiting) == (1, 2)
+    assert found.jobs_note == "1 job running, 1 queued, 1 waiting"
 
 
 def test_io_adds_up_over_hosts_that_report_and_leaves_out_the_silent(admin: User) -> None:
@@ -306,6 +306,25 @@ def test_io_adds_up_over_hosts_that_report_and_leaves_out_the_silent(admin: User
     sampled(scene(), seconds_ago=7200)
     found = page(admin)
     assert (found.fleet.read_iops, found.fleet.write_iops) == (20.0, 2.0)
+
+
+def test_a_fleet_that_fell_silent_shows_its_last_figures_with_their_age(
+    admin: User, staff: Client
+) -> None:
+    sampled(scene(), seconds_ago=7200)
+    assert page(admin).fleet.read_iops == 10.0
+    assert "last sample" in staff.get(reverse("overview")).content.decode()
+    assert page(admin).fleet.last_at is not None
+
+
+def test_a_volume_that_is_slow_now_is_named(admin: User) -> None:
+    there = scene()
+    assert page(admin).slowest is None
+    sampled(there)
+    HostActivity.objects.update(top_read_ms=[[there.volume.pk, 24.6]])
+    found = page(admin)
+    assert found.slowest is not None and found.slowest.label == there.volume.label
+    assert found.is_slow
 
 
 def test_without_any_sample_io_is_unknown_and_not_zero(admin: User) -> None:
@@ -391,7 +410,7 @@ def test_the_page_shows_the_fleet_over_time(staff: Client) -> None:
 def test_figures_of_different_times_say_of_which(staff: Client) -> None:
     sampled(scene())
     text = staff.get(reverse("home")).content.decode()
-    assert "average read, last 15 min" in text
+    assert "last 15 min" in text
     assert "last hour" in text
 
 
@@ -463,7 +482,7 @@ def test_scarce_space_leads_to_the_hosts_that_are_short(staff: Client) -> None:
         host=scene(host={"name": "roomy"}).host, fast_total_bytes=GIB, fast_free_bytes=GIB
     )
     text = staff.get(reverse("home")).content.decode()
-    assert "2 hosts have less than 10% of their SSD free" in text
+    assert "2 hosts have less than 10 % of their SSD free" in text
     assert f"{reverse('hosts')}?state=ssd-short" in text
     listed = staff.get(reverse("hosts"), {"state": "ssd-short"}).content.decode()
     assert ">roomy</a>" not in listed

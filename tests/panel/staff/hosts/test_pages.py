@@ -273,6 +273,24 @@ def of_volume(staff: Client, volume: Volume) -> str:
     return staff.get(reverse("volume", args=[volume.key])).content.decode()
 
 
+def test_the_problems_that_are_shown_and_folded_add_up(staff: Client) -> None:
+    host = full(1)
+    findings = [
+        HealthFinding("array_degraded", "error", f"md{n} is degraded.", "Look.", f"md{n}").to_json(
+            ""
+        )
+        for n in range(3)
+    ]
+    volumes = [make.placement(make.volume(), host).volume.key for _ in range(4)]
+    findings += [
+        HealthFinding("drift", "warning", "Differs.", "Look.", "vg0/v", key).to_json("")
+        for key in volumes
+    ]
+    HostOutline.objects.update_or_create(host=host, defaults={"findings": findings})
+    text = section(page(staff, host), "problems")
+    assert "7 problems" in text and "4 more<" in text
+
+
 def test_data_at_risk_is_never_folded_away(staff: Client) -> None:
     host = full(1)
     lost = [("pv_missing", "error", f"vg{n} is missing 1 disk.", f"vg{n}") for n in range(4)]

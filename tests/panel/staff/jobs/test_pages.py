@@ -167,6 +167,21 @@ def test_a_job_that_needs_a_person_says_what_it_keeps_from_others(staff: Client)
     assert "without checking the host. The result of “Attach the cache” stays unknown." in text
 
 
+def test_read_only_staff_open_the_job_and_see_first_which_role_may_decide(
+    client: Client,
+) -> None:
+    stuck = job(scene(), state=State.NEEDS_ATTENTION, error={"code": "x", "message": "cut"})
+    client.force_login(make.staff_user(staff_role="read_only"))
+    overview = page(client, "overview")
+    assert "Open job" in overview and "Decide" not in overview
+    text = page(client, "job", stuck.key)
+    assert text.index("Requires the operator role.") < text.index(">Resume</button>")
+    field = text[text.index('name="why"') :].partition(">")[0]
+    assert "disabled" in field and "required" not in field
+    client.force_login(make.staff_user(staff_role="operator"))
+    assert "Decide" in page(client, "overview")
+
+
 def test_a_job_says_what_was_changed_and_by_which_command(staff: Client) -> None:
     there = job(scene())
     commands = [{"argv": [], "shell": "lvcreate", "rc": 0}, {"argv": [], "shell": "lvs", "rc": 5}]

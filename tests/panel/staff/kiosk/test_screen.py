@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from panel.models import KioskLink
 from panel.staff.dashboard.heat_map import LAST_DAY, LATENCY
-from panel.staff.kiosk.screen import ScreenFigure, screen_of
+from panel.staff.kiosk.screen import Screen, ScreenFigure, screen_of
+from storage.models import HostActivity
 from tests import make
 from tests.panel.staff.kiosk.screens import ago, load, loaded_host
 from tests.scene import scene
@@ -17,9 +18,12 @@ from tests.scene import scene
 pytestmark = pytest.mark.django_db
 
 
+def screen(**link: object) -> Screen:
+    return screen_of(KioskLink(name="Office", **link), LATENCY, LAST_DAY, timezone.now())
+
+
 def figures(**link: object) -> dict[str, ScreenFigure]:
-    shown = screen_of(KioskLink(name="Office", **link), LATENCY, LAST_DAY, timezone.now())
-    return {figure.title: figure for figure in shown.figures}
+    return {figure.title: figure for figure in screen(**link).figures}
 
 
 def test_operations_are_those_of_the_hosts_that_report() -> None:
@@ -56,12 +60,19 @@ def test_the_slowest_volume_is_found_and_the_slow_ones_are_counted() -> None:
     assert figures(shows_names=True)["Slowest reads"].note.startswith("second on ")
 
 
+def test_hosts_with_a_slow_volume_are_marked_on_the_map() -> None:
+    slow, well = loaded_host(name="slow"), loaded_host(name="well")
+    for host, read_ms in ((slow, 44.0), (well, 2.0)):
+        HostActivity.objects.filter(host=host).update(top_read_ms=[[1, read_ms]])
+    assert screen().slow_keys == {slow.key}
+
+
 def test_no_slow_volume_is_said_of_the_hosts_that_report_alone() -> None:
     there = scene()
     make.activity(there.host, top_read_ms=[[there.volume.pk, 2.0]])
     assert figures()["Slowest reads"].note.endswith("no volumes over 20 ms")
     make.host()
-    assert figures()["Slowest reads"].note.endswith("no volumes over 20 ms on 1 of 2 hosts")
+    assert figures()["Slowest reads"].note.endswith("no volumes over 20 ms (1 of 2 hosts report)")
 
 
 def test_problems_are_counted_of_the_hosts_that_are_shown() -> None:

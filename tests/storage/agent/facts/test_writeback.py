@@ -60,7 +60,8 @@ def test_a_foreign_cache_is_flushed_before_its_mode_changes(host: FakeHost, agen
     cure = problem["correction"]
     assert cure.index("--cachepolicy cleaner") < cure.index("--cachemode writethrough")
     by_hand = of_layout("plain").way_out_of_writeback(make.lv(volume), on_page=False)
-    assert by_hand.removeprefix("Replace the failed SSD, or: ") in cure
+    commands = [line for line in by_hand.splitlines() if not line.startswith("#")]
+    assert len(commands) == 3 and all(each in cure for each in commands)
     assert "Never the mode at once" in cure
 
 
