@@ -134,7 +134,7 @@ def test_a_self_test_is_asked_for_and_shown_with_who_asked(admin: Client) -> Non
     assert "Long self-test" in text and "waiting for the host" in text
     assert "ada@example.com" in text and "One test at a time." in text
     refused = admin.post(address(of, "host-disk-test"), {"kind": "short"})
-    assert refused.status_code == 422 and "not over yet" in refused.content.decode()
+    assert refused.status_code == 422 and "has not ended" in refused.content.decode()
 
 
 def test_a_sleeping_disk_is_not_tested(admin: Client) -> None:
