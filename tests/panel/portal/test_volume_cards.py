@@ -261,12 +261,12 @@ def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "progress",
+    "sent",
     [{}, {"done_bytes": 1}, {"done_bytes": "1", "total_bytes": "2"}, {"total_bytes": 0}],
 )
-def test_progress_that_a_host_cannot_tell_is_not_invented(progress: dict[str, Any]) -> None:
+def test_progress_that_a_host_cannot_tell_is_not_invented(sent: dict[str, Any]) -> None:
     there = job(shop().there, door=Origin.PORTAL)
-    running = step(there, state="running", op_id=OP_ID, progress=progress)
+    running = step(there, state="running", op_id=OP_ID, progress=sent)
     assert progress(there, [running]) is None
 
 
