@@ -104,7 +104,9 @@ def test_the_colour_that_was_chosen_is_remembered(browser: Browser, served: str)
     expect(page.get_by_role("button", name="Busy", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
-    expect(page.get_by_text("Average read latency (of a guest: its slowest volume):")).to_be_hidden()
+    expect(
+        page.get_by_text("Average read latency (of a guest: its slowest volume):")
+    ).to_be_hidden()
     refreshed(page)
     expect(legend).to_be_visible()
     assert complaints == []
