@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -13,6 +14,7 @@ from storage.language import figure
 NOTHING = "-"
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 MINUTE, HOUR, DAY = 60, 3600, 86400
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|h|d|(?:[KMGTP]i)?B(?:/s)?)(?![\w-]))")
 
 
 def _number(value: object) -> float | None:
@@ -74,8 +76,9 @@ def points(value: object) -> str:
 
 
 def unbroken(text: object) -> str:
-    """A sentence in which no line ends between a number and its percent sign."""
-    return str(text).replace(" %", "\N{NO-BREAK SPACE}%")
+    """A text in which no line ends between a number and its unit. For pages alone: what programs
+    read has plain spaces."""
+    return BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", str(text))
 
 
 def counted(number: int, noun: str) -> str:

@@ -20,7 +20,7 @@ from panel.charts.picture import Overlay, OverlayKind, Picture, overlay_choices,
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import LONGEST, Span, button_text, ranges
 from panel.lists.listing import csv_file
-from storage.formatting import seconds
+from storage.formatting import seconds, unbroken
 from storage.metrics.samples.aggregate import listed
 from storage.metrics.series import Series
 from storage.models import Host, Volume
@@ -196,13 +196,13 @@ def _summary(subject: ChartSubject, measured: Series, span: Span) -> str:
     """In customers' words a part of the past is not named by its end in UTC: the axes have it in
     the browser's own time."""
     words = gettext("In this period") if subject.plain and span.is_part else span.words
-    return chart_definitions.summary(measured, words, of_many=subject.of_many)
+    return unbroken(chart_definitions.summary(measured, words, of_many=subject.of_many))
 
 
 def _over_summary(subject: ChartSubject, overlay: Overlay, laid: Series) -> str:
     """The same of what is laid over."""
     short = overlay.short[:1].upper() + overlay.short[1:]
-    return chart_definitions.summary(laid, short, of_many=subject.of_many)
+    return unbroken(chart_definitions.summary(laid, short, of_many=subject.of_many))
 
 
 def csv_answer(subject: ChartSubject, request: HttpRequest) -> HttpResponse:

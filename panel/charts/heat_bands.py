@@ -1,4 +1,4 @@
-"""The colours of maps: a figure's band, with the figure in words. Pure.
+"""The colours of maps, by place and by time: a figure's band, with the figure in words. Pure.
 
 The last band begins where the panel calls something slow or saturated. What is unknown has no
 colour, and is never the best.
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from storage.formatting import ms, percent
+from storage.models.host import FAST_READ_MS
 
 Band = Literal["none", "1", "2", "3", "unknown", "4"]
 """From the best to the worst: "none" has nothing to measure, "4" is over its limit."""
 WORSE: Final[tuple[Band, ...]] = ("none", "1", "2", "3", "unknown", "4")
+OVER: Final = "4"
 SSD_MS: Final = 1
-FAST_MS: Final = 5
 HALF, MUCH = 0.3, 0.6
 
 
@@ -39,8 +40,8 @@ def latency_heat(read_ms: float | None, slow_ms: float) -> Heat:
         return NO_READS
     words = ms(read_ms)
     if read_ms >= slow_ms:
-        return Heat("4", words)
-    return Heat("1" if read_ms < SSD_MS else "2" if read_ms < FAST_MS else "3", words)
+        return Heat(OVER, words)
+    return Heat("1" if read_ms < SSD_MS else "2" if read_ms < FAST_READ_MS else "3", words)
 
 
 def busy_heat(busy: float | None, limit_percent: float) -> Heat:
@@ -50,7 +51,7 @@ def busy_heat(busy: float | None, limit_percent: float) -> Heat:
         return UNKNOWN
     words = percent(round(busy, 3))
     if busy * 100 >= limit_percent:
-        return Heat("4", words)
+        return Heat(OVER, words)
     return Heat("1" if busy < HALF else "2" if busy < MUCH else "3", words)
 
 
@@ -59,23 +60,26 @@ def hottest(heats: Iterable[Heat]) -> Heat:
     return max(heats, key=lambda each: WORSE.index(each.band), default=UNKNOWN)
 
 
-def latency_legend(slow_ms: float, *, differs: str = "") -> tuple[Heat, ...]:
-    """The bands in words. `differs` says for what other limits hold."""
+def latency_legend(
+    slow_ms: float, *, differs: str = "", quiet: str = NO_READS.words
+) -> tuple[Heat, ...]:
+    """The bands in words. `differs` says which other limits hold, `quiet` of what no latency is
+    known."""
     return (
         Heat("1", f"under {SSD_MS} ms"),
-        Heat("2", f"{SSD_MS} to {FAST_MS} ms"),
-        Heat("3", f"from {FAST_MS} ms"),
-        Heat("4", f"slow: from {slow_ms:g} ms{differs}"),
-        NO_READS,
+        Heat("2", f"{SSD_MS} to {FAST_READ_MS} ms"),
+        Heat("3", f"from {FAST_READ_MS} ms"),
+        Heat(OVER, f"slow: from {slow_ms:g} ms{differs}"),
+        Heat(NO_READS.band, quiet),
         UNKNOWN,
     )
 
 
-def busy_legend(limit_percent: float) -> tuple[Heat, ...]:
+def busy_legend(limit_percent: float, *, differs: str = "") -> tuple[Heat, ...]:
     return (
         Heat("1", f"under {percent(HALF)}"),
         Heat("2", f"{HALF * 100:.0f} to {percent(MUCH)}"),
         Heat("3", f"from {percent(MUCH)}"),
-        Heat("4", f"saturated: from {limit_percent:g} %"),
+        Heat(OVER, f"saturated: from {limit_percent:g} %{differs}"),
         UNKNOWN,
     )

@@ -12,8 +12,8 @@ from storage.analysis.curve.prospects import Prospect
 from storage.formatting import size
 
 WIDTH: Final = 640
-HEIGHT: Final = 260
-LEFT, RIGHT, TOP, BOTTOM = 78, 44, 14, 34
+HEIGHT: Final = 264
+LEFT, RIGHT, TOP, BOTTOM = 78, 44, 14, 38
 LABEL_PIXELS: Final = 110
 """So much room a label of the lower axis takes."""
 LETTER_PIXELS: Final = 13

@@ -1,15 +1,13 @@
 """What a map draws: things as tiles, with what a screen reader says of each. Pure.
 
 A tile's size is in percent of its map, which is as wide as the page and has one of a few heights.
-So the server can only say whether a tile has room for its name on a large screen, and on a small
-one.
+The browser leaves out or shortens what a tile has no room for (`static/map.css`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Final, Literal
 
 from panel.charts.heat_bands import Heat
@@ -21,8 +19,8 @@ Kind = Literal["disk", "array", "missing", "volume", "cache", "guest", "host", "
 RESTS: Final = ("free", "other")
 NARROW_PX: Final = 290
 """The width of a map on a small screen."""
-LETTER_PX, LINE_PX, EDGE_PX = 7, 16, 8
-LEAST_LETTERS: Final = 5
+NARROW_WEIGHT: Final = 2 / 3
+"""How much more the shape of tiles is made for a small screen: there a name has least room."""
 LEAST_SLICE: Final = 1 / 50
 """No slice is a smaller part of its row."""
 
@@ -104,17 +102,10 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """`room`: on which screens its name has room; with `has_figures` a second line has, too."""
+    """A thing in its place."""
 
     thing: Thing
     place: TilePlace
-    room: Literal["all", "wide", "none"]
-    has_figures: bool
-
-    @property
-    def strip_px(self) -> int:
-        """How high the strip of its cache is: a small tile shows mostly its colour."""
-        return 3 if self.room == "none" else 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +128,14 @@ class Frame:
         return Branch(self.tile.thing, tuple(part.thing for part in self.parts))
 
 
-Height = Literal["row", "s", "m", "l", "xl"]
+Height = Literal["row", "s", "m", "l", "xl", "guests"]
 HEIGHTS_PX: Final[Mapping[Height, tuple[int, int]]] = {
     "row": (76, 76),
     "s": (120, 160),
     "m": (220, 300),
     "l": (340, 480),
     "xl": (480, 640),
+    "guests": (150, 320),
 }
 """Of a picture on a large screen and on a small one, as `map.css` has them."""
 
@@ -167,26 +159,24 @@ def tiled(
     width on a large screen."""
     height = height or height_for(len(weighed))
     wide_high, narrow_high = HEIGHTS_PX[height]
-    aspect = sqrt(wide_px / wide_high * NARROW_PX / narrow_high)
+    wide, narrow = wide_px / wide_high, NARROW_PX / narrow_high
+    aspect = wide ** (1 - NARROW_WEIGHT) * narrow**NARROW_WEIGHT
     order = sorted(weighed, key=lambda each: (each[0].kind in RESTS, -each[1], each[0].key))
     places = squarified([weight for _, weight in order], aspect)
     return TilePicture(
-        tuple(
-            _tile(thing, place, wide_px, height)
-            for (thing, _), place in zip(order, places, strict=True)
-        ),
+        tuple(Tile(thing, place) for (thing, _), place in zip(order, places, strict=True)),
         height,
     )
 
 
-def sliced(weighed: Sequence[tuple[Thing, float]], wide_px: int) -> TilePicture:
+def sliced(weighed: Sequence[tuple[Thing, float]]) -> TilePicture:
     """Things beside each other in their order, as wide as their weights."""
     whole = sum(weight for _, weight in weighed)
     weights = [max(weight, whole * LEAST_SLICE) if whole else 1.0 for _, weight in weighed]
     share = 100 / sum(weights) if weights else 0.0
     tiles, x = [], 0.0
     for (thing, _), weight in zip(weighed, weights, strict=True):
-        tiles.append(_tile(thing, TilePlace(x, 0.0, weight * share, 100.0), wide_px, "row"))
+        tiles.append(Tile(thing, TilePlace(x, 0.0, weight * share, 100.0)))
         x += weight * share
     return TilePicture(tuple(tiles), "row")
 
@@ -195,16 +185,3 @@ def height_for(count: int) -> Height:
     """More tiles have more room."""
     heights: tuple[tuple[int, Height], ...] = ((4, "s"), (12, "m"), (60, "l"))
     return next((height for most, height in heights if count <= most), "xl")
-
-
-def _tile(thing: Thing, place: TilePlace, wide_px: int, height: Height) -> Tile:
-    wide_high, narrow_high = (place.height * px / 100 for px in HEIGHTS_PX[height])
-    needed = EDGE_PX + LETTER_PX * min(LEAST_LETTERS, len(thing.name))
-
-    def fits(width_px: int, high: float) -> bool:
-        return high >= LINE_PX + EDGE_PX and place.width * width_px / 100 >= needed
-
-    room: Literal["all", "wide", "none"] = "none"
-    if fits(wide_px, wide_high):
-        room = "all" if fits(NARROW_PX, narrow_high) else "wide"
-    return Tile(thing, place, room, has_figures=wide_high >= 2 * LINE_PX + EDGE_PX)

@@ -17,15 +17,13 @@ from storage.language import figure
 from storage.metrics.compare import times_as_much
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
+from storage.models.host import FAST_READ_MS
 from storage.planner.technologies.technology import Cache
 
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]
 
 FAST: Final = 0.8
 MOSTLY: Final = 0.7
-DISK_FAST_MS: Final = 3
-"""Slow disks without a queue take about 8 ms a read. Below this they are not a brake, and reads
-that a cache does not serve do not hold it back."""
 PATIENCE_SECONDS: Final = 1800
 
 
@@ -94,7 +92,7 @@ def _measured(
         tone, icon, word, text = _cached(hour, hour.whole.hit_rate, read_ms)
     if is_slow:
         tone, icon, word = "warning", "warning", gettext("Slow")
-    waits = cache is None and not on_ssd and read_ms >= DISK_FAST_MS
+    waits = cache is None and not on_ssd and read_ms >= FAST_READ_MS
     text = f"{a_read} {text}".strip()
     return SpeedSummary(tone, icon, word, text, ms(read_ms), waits_for_disk=waits)
 
@@ -102,7 +100,7 @@ def _measured(
 def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
     if on_ssd:
         return "ok", "ok", gettext("Fast"), gettext("Your volume is on SSD.")
-    if read_ms < DISK_FAST_MS:
+    if read_ms < FAST_READ_MS:
         return "ok", "ok", gettext("Fast"), gettext("Your slow disks are keeping up.")
     text = gettext("All reads go to the disk.")
     return "quiet", "wait", gettext("Medium"), text
@@ -136,12 +134,14 @@ def _cached(hour: Hour, rate: float, read_ms: float) -> tuple[Tone, str, str, st
     if hour.is_since_change and not is_warm:
         more = gettext("Your cache is new, so this may still change.")
         return "busy", "run", gettext("Warming up"), f"{text} {more}"
-    if rate >= FAST:
+    if rate >= FAST and read_ms < FAST_READ_MS:
         return "ok", "ok", gettext("Fast"), text
+    if rate >= FAST:
+        return "quiet", "wait", gettext("Medium"), text
     if is_warm is False:
         more = gettext("The cache is still warming up.")
         return "busy", "run", gettext("Warming up"), f"{text} {more}"
-    if rate >= MOSTLY and read_ms < DISK_FAST_MS:
+    if rate >= MOSTLY and read_ms < FAST_READ_MS:
         return "ok", "ok", gettext("Mostly fast"), text
     more = gettext("A larger cache may help.")
     return "warning", "warning", gettext("Partly fast"), f"{text} {more}"

@@ -3,7 +3,7 @@ most of the time, and each of their line ends would be a node in the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django import template
 from django.utils.html import format_html, format_html_join
@@ -14,6 +14,7 @@ from panel.charts.tiles import Branch, Frame, Strip, Thing, Tile, TilePicture
 register = template.Library()
 
 NONE = SafeString("")
+STRIP_PX = 6
 
 
 @register.simple_tag
@@ -23,9 +24,10 @@ def map_picture(picture: TilePicture) -> SafeString:
 
 
 @register.simple_tag
-def map_devices(frames: Iterable[Frame]) -> SafeString:
-    """Disks and arrays in a row."""
-    return _picture("row", (_frame(frame) for frame in frames))
+def map_devices(frames: Sequence[Frame], each_px: int = 0) -> SafeString:
+    """Disks and arrays in a row: as wide as the page, or `each_px` for each."""
+    width = f"{len(frames) * each_px}" if each_px else "100%"
+    return _picture("row", (_frame(frame) for frame in frames), width)
 
 
 @register.simple_tag
@@ -54,10 +56,11 @@ def _words(thing: Thing) -> SafeString:
     return format_html('<span class="text">{}{}{}</span>', name, facts, trouble)
 
 
-def _picture(height: str, tiles: Iterable[SafeString]) -> SafeString:
+def _picture(height: str, tiles: Iterable[SafeString], width: str = "100%") -> SafeString:
     return format_html(
-        '<svg class="map-picture map-{}" width="100%" aria-hidden="true">{}</svg>',
+        '<svg class="map-picture map-{}" width="{}" aria-hidden="true">{}</svg>',
         height,
+        width,
         _together(tiles),
     )
 
@@ -70,8 +73,8 @@ def _tile(tile: Tile) -> SafeString:
     thing = tile.thing
     face = format_html(
         '<rect class="face" width="100%" height="100%"/>{}{}',
-        _strip(thing.strip, tile.strip_px) if thing.strip is not None else NONE,
-        _text(tile) if tile.room != "none" else NONE,
+        _strip(thing.strip) if thing.strip is not None else NONE,
+        _label(thing.name, _figures(thing)),
     )
     if thing.url:
         face = format_html('<a href="{}" tabindex="-1">{}</a>', thing.url, face)
@@ -92,38 +95,36 @@ def _box(tile: Tile, content: SafeString) -> SafeString:
     )
 
 
-def _strip(strip: Strip, high: int) -> SafeString:
+def _strip(strip: Strip) -> SafeString:
     parts = (("strip-filled", strip.filled), ("strip-dirty", strip.dirty))
     return format_html(
         '<rect class="{}" width="100%" height="{}"/>{}',
         "strip strip-unknown" if strip.filled is None else "strip",
-        high,
+        STRIP_PX,
         format_html_join(
             "",
             '<rect class="{}" width="{}" height="{}"/>',
-            ((name, f"{share:.2f}%", high) for name, share in parts if share),
+            ((name, f"{share:.2f}%", STRIP_PX) for name, share in parts if share),
         ),
     )
 
 
-def _text(tile: Tile) -> SafeString:
-    thing = tile.thing
-    below = 5 if thing.strip is not None else 0
-    figures = NONE
-    if tile.has_figures:
-        heats = ((name, heat.words) for name, heat in thing.heats)
-        figures = format_html(
-            '<text x="6" y="{}">{}{}</text>',
-            33 + below,
-            format_html_join("", '<tspan class="by-{}">{}</tspan>', heats) or thing.own_words,
-            thing.strip.hits if thing.strip is not None else "",
-        )
+def _label(name: str, below: SafeString | str) -> SafeString:
+    """HTML, because a text of SVG is cut in the middle of a letter."""
     return format_html(
-        '<g class="tile-text{}"><text x="6" y="{}" class="tile-name">{}</text>{}</g>',
-        " tile-wide" if tile.room == "wide" else "",
-        17 + below,
-        thing.name,
-        figures,
+        '<foreignObject width="100%" height="100%"><div class="tile-label">'
+        '<div class="tile-name">{}</div><div class="tile-figures">{}</div></div></foreignObject>',
+        name,
+        below,
+    )
+
+
+def _figures(thing: Thing) -> SafeString:
+    heats = ((name, heat.words) for name, heat in thing.heats)
+    return format_html(
+        "{}{}",
+        format_html_join("", '<span class="by-{}">{}</span>', heats) or thing.own_words,
+        thing.strip.hits if thing.strip is not None else "",
     )
 
 
@@ -136,8 +137,9 @@ def _frame(frame: Frame) -> SafeString:
         each for each in (thing.detail, thing.fault.what if thing.fault is not None else "") if each
     )
     content = format_html(
-        '<rect class="face" width="100%" height="100%"/><text x="6" y="16" class="tile-text">'
-        '<tspan class="tile-name">{}</tspan> {}</text>'
+        '<rect class="face" width="100%" height="100%"/>'
+        '<foreignObject width="100%" height="22"><div class="tile-head">'
+        '<span class="tile-name">{}</span> {}</div></foreignObject>'
         '<svg y="22" width="100%" height="54">{}</svg>',
         thing.name,
         words,

@@ -9,7 +9,6 @@ from django.db import transaction
 
 from storage.access import Person
 from storage.adoption.judge import AdoptionQuestion, Buyer, Candidate, Judgement, judge_rows
-from storage.discovery.ingest import GUEST_KINDS
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.models import Customer, Placement, Volume
 from storage.models.host import Host
@@ -134,7 +133,7 @@ def _candidate(
 def _host_use(lv: LogicalVolume) -> str:
     if lv.hosts_own:
         return lv.hosts_own
-    if any(user.kind in GUEST_KINDS for user in lv.users):
+    if any(user.is_guest for user in lv.users):
         return ""
     words = {"mount": "mounted at", "swap": "swap"}
     uses: Iterable[str] = (

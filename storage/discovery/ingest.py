@@ -21,7 +21,6 @@ from storage.models.host import HostState
 from storage.naming import MANAGED_TAG, tagged_volume_key
 from storage.planner.technologies.lookup import PLAIN, cache_of, layout_seen
 
-GUEST_KINDS = frozenset({"qemu", "libvirt", "lxc", "proxmox", "xen"})
 GUEST_LIMIT = 200
 
 
@@ -134,7 +133,7 @@ def _mark(placements: Iterable[Placement], facts: HostFacts, at: datetime) -> No
 def guest_of(lv: LogicalVolume) -> str:
     """The guests that use a volume, "web12 · vdb"; "" where none does. A mount or a process of
     the host itself is no guest."""
-    guests = (str(user) for user in lv.users if user.kind in GUEST_KINDS)
+    guests = (str(user) for user in lv.users if user.is_guest)
     return ", ".join(dict.fromkeys(guests))[:GUEST_LIMIT]
 
 

@@ -263,6 +263,9 @@ class BcacheBacking:
     dirty_known: bool = True
 
 
+GUEST_KINDS: Final = frozenset({"qemu", "libvirt", "lxc", "proxmox", "xen"})
+
+
 @dataclass(frozen=True, slots=True)
 class VolumeUser:
     """Who holds a volume: a guest by name and disk, a mount, swap, a holder device, a process.
@@ -276,6 +279,10 @@ class VolumeUser:
     format: str = ""
     domain: str = ""
     path: str = ""
+
+    @property
+    def is_guest(self) -> bool:
+        return self.kind in GUEST_KINDS
 
     def __str__(self) -> str:
         return f"{self.name} · {self.disk}" if self.disk else self.name

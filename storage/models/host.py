@@ -32,6 +32,8 @@ SITE_LIMIT = 64
 TAG_LIMIT = 32
 MOST_TAGS = 12
 DIRTY_LIMIT_PERCENT = 50
+FAST_READ_MS = 5
+"""Reads that take less on average are fast. An HDD without a queue takes about 8 ms."""
 SLOW_READ_MS = 20
 BUSY_PERCENT = 90
 MOST_SLOW_MS = 10_000

@@ -26,8 +26,9 @@ from storage.language import gettext
 OLD = '<span class="visually-hidden">{}</span>'
 
 register = template.Library()
-for figure in (size, speed, iops, ms, percent, points, unbroken, share, seconds, thousands):
+for figure in (size, speed, iops, ms, percent, points, share, seconds, thousands):
     register.filter(figure)
+register.filter(unbroken, is_safe=True)
 
 
 def stamp(at: datetime, pattern: str = "%Y-%m-%d %H:%M %Z") -> str:

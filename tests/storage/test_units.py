@@ -6,7 +6,9 @@ import math
 from datetime import timedelta
 
 import pytest
+from django.template import Context, Template
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 
 from storage import formatting
 from storage.templatetags import units
@@ -108,6 +110,26 @@ def test_a_noun_follows_its_number(number: int, shown: str) -> None:
 
 def test_a_difference_of_shares_is_given_in_points() -> None:
     assert [formatting.points(each) for each in (0.125, -0.004, None)] == ["+12.5", "-0.4", "-"]
+
+
+@pytest.mark.parametrize(
+    "figure",
+    ["97.6 %", "5.40 ms", "12 s", "3 min", "2 h", "5 d", "512 MiB", "1.5 GiB", "3 B", "12 KiB/s"],
+)
+def test_a_number_is_not_parted_from_its_unit(figure: str) -> None:
+    whole = figure.replace(" ", "\N{NO-BREAK SPACE}")
+    assert formatting.unbroken(f"It is {figure} or {figure}.") == f"It is {whole} or {whole}."
+
+
+@pytest.mark.parametrize("text", ["2 disks", "3 months", "4 Boost", "v2 s-1", "1 min-max"])
+def test_other_words_after_a_number_are_left_as_they_are(text: str) -> None:
+    assert formatting.unbroken(text) == text
+
+
+def test_html_stays_html_and_text_is_escaped() -> None:
+    shown = Template("{% load units %}{{ html|unbroken }} {{ text|unbroken }}")
+    page = shown.render(Context({"html": mark_safe("<b>2 ms</b>"), "text": "<b>3 ms"}))
+    assert page == "<b>2\N{NO-BREAK SPACE}ms</b> &lt;b&gt;3\N{NO-BREAK SPACE}ms"
 
 
 def test_no_line_ends_before_a_percent_sign() -> None:

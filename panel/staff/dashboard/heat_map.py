@@ -1,6 +1,6 @@
-"""Hosts by time as a map: a row for each host, a column for each stretch of time, the stronger the
-colour, the longer reads took or the busier the host was. A stretch of which too little is known is
-left unpainted, so that the hatched ground shows."""
+"""Hosts by time as a map: a row for each host, a column for each stretch of time, in the colours of
+the maps. A stretch of which too little is known is left unpainted, so that the hatched ground
+shows."""
 
 from __future__ import annotations
 
@@ -13,68 +13,55 @@ from typing import Final
 
 from django.utils import timezone
 
-from storage.formatting import counted, ms, percent
+from panel.charts.heat_bands import OVER, Heat, busy_heat, busy_legend, latency_heat, latency_legend
+from storage.formatting import counted
 from storage.metrics.samples.host_load import HostStretch, stretches
 from storage.models import Host
 from storage.models.host import BUSY_PERCENT, SLOW_READ_MS, HostState
+from storage.volumes.slow_limit import SlowLimits
 
 COVERED: Final = 0.5
 """A stretch is known when the host reported of so much of it."""
 MEASURED: Final = (HostState.ACTIVE, HostState.QUARANTINED)
 """A host in another state was never measured, or is gone."""
-QUIET: Final = "quiet"
-LIMIT: Final = 3
-"""The place of the bound where a figure becomes a problem."""
+JUDGED: Final = ("slow_read_ms", "busy_percent", "tags")
+"""The fields that limits of hosts come from."""
+OWN_LIMIT: Final = ", or the limit of its host"
 EDGE: Final = 0.03
 HOUR: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class HeatScale:
-    """What colours say. `bounds` are the upper ends of all classes but the last; what exceeds the
-    one at `LIMIT` is a problem. `end` writes a bound, `say` a figure. `value` is None where there
-    was nothing to measure, which `quiet` says in words."""
+    """What colours say: the same as on the other maps. `whose` says what the figure is of, `value`
+    is None where there was nothing to measure, and `heat` judges it by the limit of the host."""
 
     key: str
     title: str
-    bounds: tuple[float, ...]
-    end: Callable[[float], str]
-    say: Callable[[float], str]
+    whose: str
+    legend: tuple[Heat, ...]
     value: Callable[[HostStretch], float | None]
-    quiet: str = ""
-
-    def class_of(self, stretch: HostStretch) -> str:
-        """The name of its class, the last part of its class in the style sheet."""
-        value = self.value(stretch)
-        if value is None:
-            return QUIET
-        return str(sum(value > bound for bound in self.bounds))
-
-    @property
-    def legend(self) -> tuple[tuple[str, str], ...]:
-        """Each class with its words."""
-        ends = [self.end(bound) for bound in self.bounds]
-        classes = [(str(n), f"≤ {end}") for n, end in enumerate(ends)]
-        classes.append((str(len(ends)), f"> {ends[-1]}"))
-        return ((QUIET, self.quiet), *classes) if self.quiet else tuple(classes)
+    limit: Callable[[Host, SlowLimits], float]
+    heat: Callable[[float | None, float], Heat]
 
 
 LATENCY: Final = HeatScale(
     "latency",
     "Read latency",
-    (1, 5, 10, SLOW_READ_MS, 50),
-    "{:g} ms".format,
-    ms,
+    "Average of all reads of a host",
+    latency_legend(SLOW_READ_MS, differs=OWN_LIMIT, quiet="under 1 read/s"),
     lambda stretch: stretch.read_latency_ms,
-    "< 1 read/s",
+    lambda host, limits: limits.of(None, host.slow_read_ms, host.tags).ms,
+    latency_heat,
 )
 BUSY: Final = HeatScale(
     "busy",
     "Busiest volume",
-    (0.25, 0.5, 0.75, BUSY_PERCENT / 100, 0.98),
-    percent,
-    percent,
+    "Share of time in which the busiest volume of a host had I/O under way",
+    busy_legend(BUSY_PERCENT, differs=OWN_LIMIT),
     lambda stretch: stretch.busy,
+    lambda host, _: host.busy_percent,
+    busy_heat,
 )
 SCALES: Final = {scale.key: scale for scale in (LATENCY, BUSY)}
 
@@ -166,17 +153,22 @@ def heat_map(
     hosts: Sequence[Host], scale: HeatScale, time: HeatTime, at: datetime, most: int
 ) -> HeatMap:
     """Of the hosts in their order; of more than `most` those with the highest figure, and those
-    that are silent now. One query."""
+    that are silent now. `hosts` come with `JUDGED`. Two queries."""
     start = time.start(at)
     known = stretches([host.pk for host in hosts], start, start + time.length, time.step)
     known = {host_id: _covered(row, start, time.step, at) for host_id, row in known.items()}
     worst = sorted(hosts, key=lambda host: _peak(known[host.pk], scale, time), reverse=True)
     shown = {host.pk for host in worst[:most]}
+    limits = SlowLimits()
     return HeatMap(
         scale,
         time,
         start,
-        tuple(_row(host, known[host.pk], scale, time) for host in hosts if host.pk in shown),
+        tuple(
+            _row(host, known[host.pk], scale, time, scale.limit(host, limits))
+            for host in hosts
+            if host.pk in shown
+        ),
         len(hosts) - len(shown),
     )
 
@@ -212,22 +204,24 @@ def _peak(row: Mapping[int, HostStretch], scale: HeatScale, time: HeatTime) -> f
     return max((scale.value(stretch) or 0.0 for stretch in row.values()), default=inf)
 
 
-def _row(host: Host, row: Mapping[int, HostStretch], scale: HeatScale, time: HeatTime) -> HeatRow:
-    classes = [scale.class_of(row[n]) if n in row else "" for n in range(time.columns)]
-    last = row.get(time.columns - 1)
-    now = scale.value(last) if last is not None else None
+def _row(
+    host: Host, row: Mapping[int, HostStretch], scale: HeatScale, time: HeatTime, limit: float
+) -> HeatRow:
+    heats = {n: scale.heat(scale.value(stretch), limit) for n, stretch in row.items()}
+    last = time.columns - 1
+    is_measured = last in row and scale.value(row[last]) is not None
     values = [value for each in row.values() if (value := scale.value(each)) is not None]
-    unknown = classes.count("")
+    unknown = time.columns - len(heats)
     words = [
-        f"highest {scale.say(max(values))}" if values else "no figures",
+        f"highest {scale.heat(max(values), limit).words}" if values else "no figures",
         *([f"unknown for {unknown} of {time.columns} parts of the time"] if unknown else []),
     ]
     return HeatRow(
         host.key,
         host.name,
-        painted(classes),
-        scale.say(now) if now is not None else "-",
-        now is not None and now > scale.bounds[LIMIT],
+        painted([heats[n].band if n in heats else "" for n in range(time.columns)]),
+        heats[last].words if is_measured else "-",
+        is_measured and heats[last].band == OVER,
         ", ".join(words),
     )
 

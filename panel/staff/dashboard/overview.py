@@ -46,7 +46,7 @@ from panel.staff.dashboard.fleet_summary import (
     top_volumes,
 )
 from panel.staff.dashboard.get_started import get_started
-from panel.staff.dashboard.heat_map import LAST_DAY, LATENCY, MEASURED, SCALES, heat_map
+from panel.staff.dashboard.heat_map import JUDGED, LAST_DAY, LATENCY, MEASURED, SCALES, heat_map
 from panel.staff.hosts.fleet import (
     FIELDS,
     NO_PROBLEMS,
@@ -404,7 +404,7 @@ def fleet_fragment(request: HttpRequest) -> HttpResponse:
 def _heat(request: HttpRequest, at: datetime) -> dict[str, object]:
     """The last day of the hosts, coloured by what `heat` names, and what happened then."""
     measured = Host.objects.visible_to(request.user).filter(state__in=MEASURED)
-    hosts = list(measured.only("key", "name", "name_order", *MAINTAINED))
+    hosts = list(measured.only("key", "name", "name_order", *MAINTAINED, *JUDGED))
     scale = SCALES.get(request.GET.get("heat", ""), LATENCY)
     if not hosts:
         return {"heat": None}

@@ -3,8 +3,9 @@ rows by day. What happened is in `jobs.timeline`."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import groupby
 from typing import Any, Final
@@ -14,6 +15,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
 
 from jobs import timeline
 from jobs.models import Alert, CheckState, Job, MediaCheck
@@ -76,7 +78,8 @@ CHECK_TONES: Final[Mapping[str, tuple[Tone, str]]] = {
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
     """One thing that happened. `what` is its kind, `state` its outcome; `text` has details, and
-    `url` leads to its page. `change` is the change of the host itself, where it is one."""
+    `url` leads to its page. `change` is the change of the host itself, where it is one. `related`
+    are alerts that have this one as their cause."""
 
     at: datetime
     what: str
@@ -84,6 +87,7 @@ class TimelineRow:
     url: str = ""
     state: Chip | None = None
     change: HostChange | None = None
+    related: tuple[TimelineRow, ...] = ()
 
 
 def orders(user: Person, place: TimelinePlace) -> Keys:
@@ -144,10 +148,27 @@ def by_day(rows: Iterable[TimelineRow]) -> list[tuple[date, list[TimelineRow]]]:
 
 
 def rows_of(entries: Iterable[TimelineEntry], place: TimelinePlace) -> list[TimelineRow]:
-    """In their order. What is of the place itself does not name it. One query at most."""
+    """In their order, but alerts stand with their cause, where it is among the entries. What is of
+    the place itself does not name it. One query at most."""
     entries = list(entries)
     volumes = _volumes(each.record for each in entries if each.source == "event")
-    return [_row(each, place, volumes) for each in entries]
+    causes = {each.number for each in entries if each.source == "alert"}
+    rows, related = [], defaultdict[int, list[TimelineRow]](list)
+    for entry in entries:
+        row, cause = _row(entry, place, volumes), _cause_of(entry)
+        if cause in causes:
+            related[cause].append(row)
+        else:
+            rows.append((entry, row))
+    return [
+        replace(row, related=tuple(related[entry.number])) if entry.source == "alert" else row
+        for entry, row in rows
+    ]
+
+
+def _cause_of(entry: TimelineEntry) -> int | None:
+    """The number of the alert from which an alert follows."""
+    return entry.record.cause_id if entry.source == "alert" else None
 
 
 def _volumes(events: Iterable[Event]) -> dict[str, Volume]:
@@ -175,7 +196,18 @@ def _row(entry: TimelineEntry, place: TimelinePlace, volumes: Mapping[str, Volum
 def _of_alert(at: datetime, alert: Alert) -> TimelineRow:
     url = reverse("alert", args=[alert.key])
     what = f"Alert: {name_of(alert.title_code)}"
-    return TimelineRow(at, what, alert.shown_message, url, state_of_alert(alert))
+    return TimelineRow(at, what, _message_of(alert), url, state_of_alert(alert))
+
+
+def _message_of(alert: Alert) -> str:
+    """With a volume by its label, which leads to its page, where LVM's name of it stands."""
+    before, named, after = alert.shown_message.partition(alert.subject or "\n")
+    if alert.volume is None or not named:
+        return alert.shown_message
+    url = reverse("volume", args=[alert.volume.key])
+    return format_html(
+        '{}<a class="text" href="{}">{}</a>{}', before, url, alert.volume.label, after
+    )
 
 
 def _of_job(at: datetime, job: Job) -> TimelineRow:

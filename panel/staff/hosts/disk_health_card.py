@@ -286,6 +286,12 @@ def arrays_of(host: Host, facts: HostFacts, failing: Collection[str] = ()) -> tu
     )
 
 
+def shared_refusal(rows: Sequence[ArrayRow]) -> Refused | None:
+    """Why no disk of any array can be replaced, where several arrays have the same reason."""
+    reasons = {row.no_replacement.message if row.no_replacement else "" for row in rows}
+    return rows[0].no_replacement if len(rows) > 1 and len(reasons) == 1 else None
+
+
 def _array_row(
     facts: HostFacts,
     array: Array,

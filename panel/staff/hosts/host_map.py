@@ -103,10 +103,12 @@ class FaultLine:
 
 @dataclass(frozen=True, slots=True)
 class HostMap:
-    """`loose` are devices that no volume group uses; `guests` is None where there are none."""
+    """`loose` are devices that no volume group uses; `guests` is None where there are none.
+    `others` are programs, mounts and swap that use volumes, in words."""
 
     faults: tuple[FaultLine, ...]
     guests: TilePicture | None
+    others: tuple[str, ...]
     groups: tuple[GroupMap, ...]
     loose: tuple[Frame, ...]
 
@@ -131,8 +133,9 @@ class _HostMap:
         groups = tuple(self._group(group) for group in stack.groups)
         loose = [(chain, self._loose_fault(chain), _bytes(chain)) for chain in stack.loose]
         pillars = [pillar for group in stack.groups for pillar in group.pillars]
-        frames = self._frames("loose", loose, WHOLE_PX)
-        return HostMap(self._faults(groups, frames), self._guests(pillars), groups, frames)
+        frames = self._frames("loose", loose)
+        guests, others = self._guests(pillars), self._others(pillars)
+        return HostMap(self._faults(groups, frames), guests, others, groups, frames)
 
     # Volumes
 
@@ -212,7 +215,7 @@ class _HostMap:
             name=tier.name,
             title=TITLES[tier.name],
             words=f"{size(tier.free_bytes)} of {size(tier.size_bytes)} free",
-            devices=self._frames(f"{group.vg.uuid}-{tier.name}", chains, wide_px),
+            devices=self._frames(f"{group.vg.uuid}-{tier.name}", chains),
             volumes=tiled(_with_rest(group, tier, placed), wide_px),
         )
 
@@ -249,16 +252,16 @@ class _HostMap:
     # Devices
 
     def _frames(
-        self, key: str, chains: Sequence[tuple[Chain, PartFault | None, int]], wide_px: int
+        self, key: str, chains: Sequence[tuple[Chain, PartFault | None, int]]
     ) -> tuple[Frame, ...]:
         parts: dict[str, tuple[Tile, ...]] = {}
         weighed: list[tuple[Thing, float]] = []
         for n, (chain, fault, size_bytes) in enumerate(chains):
             thing = self._device(f"{key}-{n}", chain, fault, size_bytes)
             if len(chain) > 1:
-                parts[thing.key] = self._parts(thing.key, chain, wide_px // len(chains))
+                parts[thing.key] = self._parts(thing.key, chain)
             weighed.append((thing, size_bytes))
-        drawn = sliced(weighed, wide_px)
+        drawn = sliced(weighed)
         return tuple(Frame(tile, parts.get(tile.thing.key, ())) for tile in drawn.tiles)
 
     def _device(self, key: str, chain: Chain, fault: PartFault | None, size_bytes: int) -> Thing:
@@ -275,7 +278,7 @@ class _HostMap:
         disk = self._disk(key, top)
         return replace(disk, size_bytes=size_bytes, fault=gravest((fault, disk.fault)))
 
-    def _parts(self, key: str, chain: Chain, wide_px: int) -> tuple[Tile, ...]:
+    def _parts(self, key: str, chain: Chain) -> tuple[Tile, ...]:
         """The disks in an array side by side, and those that it misses."""
         things = [self._disk(f"{key}-{n}", box) for n, box in enumerate(chain[0])]
         arrays = {box.name for stage in chain for box in stage if box.kind == "array"}
@@ -287,7 +290,7 @@ class _HostMap:
                     Thing(key=f"{key}-gone-{n}", kind="missing", name="missing disk", fault=fault)
                     for n in range(max(0, (array.degraded_count or 0) - gone))
                 ]
-        return sliced([(thing, 1.0) for thing in things], wide_px).tiles
+        return sliced([(thing, 1.0) for thing in things]).tiles
 
     def _disk(self, key: str, box: Box) -> Thing:
         now = next(
@@ -311,16 +314,26 @@ class _HostMap:
     # Guests
 
     def _guests(self, pillars: Iterable[Pillar]) -> TilePicture | None:
-        """By the names of who uses volumes; each looks as the worst of its volumes."""
-        used: dict[str, list[Thing]] = {}
-        for pillar in pillars:
-            for name in dict.fromkeys(user.name for user in self._lv(pillar.volume).users):
-                used.setdefault(name, []).append(self.things[pillar.volume.lv_uuid])
+        """By their names; each looks as the worst of its volumes."""
+        used = self._used(pillars, are_guests=True)
         weighed = [
             (_guest(name, things), float(sum(each.size_bytes or 0 for each in things)))
             for name, things in used.items()
         ]
-        return tiled(weighed, WHOLE_PX, "s" if len(weighed) < 80 else "m") if weighed else None
+        return tiled(weighed, WHOLE_PX, "guests" if len(weighed) < 80 else "l") if weighed else None
+
+    def _others(self, pillars: Iterable[Pillar]) -> tuple[str, ...]:
+        used = self._used(pillars, are_guests=False)
+        return tuple(f"{name} ({counted(len(things), 'volume')})" for name, things in used.items())
+
+    def _used(self, pillars: Iterable[Pillar], *, are_guests: bool) -> dict[str, list[Thing]]:
+        """The volumes of each user."""
+        used: dict[str, list[Thing]] = {}
+        for pillar in pillars:
+            users = self._lv(pillar.volume).users
+            for name in dict.fromkeys(user.name for user in users if user.is_guest == are_guests):
+                used.setdefault(name, []).append(self.things[pillar.volume.lv_uuid])
+        return used
 
     # Faults
 

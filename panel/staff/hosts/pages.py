@@ -27,7 +27,12 @@ from panel.http.fragments import fragment_or_page
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits
 from panel.staff.hosts.busy_disks import who_context
-from panel.staff.hosts.disk_health_card import arrays_of, disk_health, failing_disks
+from panel.staff.hosts.disk_health_card import (
+    arrays_of,
+    disk_health,
+    failing_disks,
+    shared_refusal,
+)
 from panel.staff.hosts.host_volumes import (
     Resident,
     figures_of,
@@ -276,6 +281,7 @@ def host_disks(request: HttpRequest, key: str) -> HttpResponse:
         context |= {
             **host_map_context(request.user, shown, facts),
             "arrays": arrays,
+            "no_replacement": shared_refusal(arrays),
             "has_array_work": any(row.commands or row.progress for row in arrays),
             "disks": disks,
         }

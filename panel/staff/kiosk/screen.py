@@ -11,7 +11,7 @@ from typing import Final
 from jobs.problems import problems_of_all_hosts, tallies, total
 from panel.models import KioskLink
 from panel.staff.dashboard.event_lane import MAINTAINED, EventLane, event_lane
-from panel.staff.dashboard.heat_map import MEASURED, HeatMap, HeatScale, HeatTime, heat_map
+from panel.staff.dashboard.heat_map import JUDGED, MEASURED, HeatMap, HeatScale, HeatTime, heat_map
 from storage.formatting import counted, iops, ms, percent
 from storage.metrics.rates import Sums, figures
 from storage.metrics.samples.host_load import bucket_of, courses
@@ -63,7 +63,9 @@ class Screen:
 
 def screen_of(link: KioskLink, scale: HeatScale, time: HeatTime, at: datetime) -> Screen:
     """Of the hosts of the link. The number of queries does not depend on theirs."""
-    chosen = Host.objects.filter(state__in=MEASURED).only("key", "name", "name_order", *MAINTAINED)
+    chosen = Host.objects.filter(state__in=MEASURED).only(
+        "key", "name", "name_order", *MAINTAINED, *JUDGED
+    )
     hosts = list(chosen.filter(site=link.site) if link.site else chosen)
     ids = [host.pk for host in hosts]
     activities = list(HostActivity.objects.filter(host__in=ids))

@@ -1,10 +1,12 @@
-"""Whether a volume is fast now, in a word and a figure. Pure."""
+"""Whether a volume is fast now: a word, which is that of the customer's page and of the colours of
+maps, and a figure. Pure."""
 
 from __future__ import annotations
 
 from panel.templatetags.chips import Chip
 from storage.formatting import ms
 from storage.metrics.rates.figures import MIN_ACCESSES
+from storage.models.host import FAST_READ_MS
 from storage.volumes.snapshot import VolumeSnapshot
 
 
@@ -18,5 +20,7 @@ def speed_answer(row: VolumeSnapshot) -> Chip:
         return Chip("quiet", "info", "too few reads to tell")
     took = f"a read takes {ms(latest.read_ms)}"
     if latest.read_ms >= row.slow_limit.ms:
-        return Chip("warning", "warning", f"no, {took}")
-    return Chip("ok", "ok", f"yes, {took}")
+        return Chip("warning", "warning", f"slow, {took}")
+    if latest.read_ms >= FAST_READ_MS:
+        return Chip("quiet", "info", f"medium, {took}")
+    return Chip("ok", "ok", f"fast, {took}")

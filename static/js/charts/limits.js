@@ -26,7 +26,7 @@ export const limits = {
   afterDatasetsDraw: ({ ctx, chartArea: { left, right }, scales }, _args, { list }) => {
     ctx.save();
     ctx.font = "11px sans-serif";
-    ctx.textAlign = "right";
+    ctx.textAlign = "left"; // the newest figures are on the right
     ctx.lineWidth = 1;
     ctx.setLineDash(DASH);
     for (const { axis, y, text } of list ?? []) {
@@ -40,9 +40,9 @@ export const limits = {
       // Its ground is read through lines that cross it.
       const { width } = ctx.measureText(text);
       ctx.fillStyle = colour("bg-surface", 0.8);
-      ctx.fillRect(right - width - 4, height - 13, width + 4, 12);
+      ctx.fillRect(left, height - 13, width + 4, 12);
       ctx.fillStyle = colour("body-color");
-      ctx.fillText(text, right - 2, height - 3);
+      ctx.fillText(text, left + 2, height - 3);
     }
     ctx.restore();
   },

@@ -102,9 +102,19 @@ def test_where_root_has_not_allowed_it_the_button_and_the_page_say_so(client: Cl
     assert "allow-replacement" in answer.content.decode()
 
 
+def test_a_reason_that_all_arrays_have_is_given_once(client: Client) -> None:
+    other = make.array(name="md1", members=MEMBERS, uuid="76600b8e")
+    old = {"hello": {"policy": {"vgs": ["vg0"]}}}
+    pvs = (make.pv(), make.fast_pv("md0"), make.fast_pv("md1"))
+    of = there(arrays=(make.array(members=MEMBERS), other), pvs=pvs, host=old)
+    text = disks_page(signed_in(client), of)
+    assert text.count("Replace disk</button>") == 2
+    assert text.count('id="no-member"') == 1 and "no-member-" not in text
+
+
 def test_an_operator_sees_why_not_and_confirms_no_preview(client: Client) -> None:
     of, operator = there(), signed_in(client, "operator")
-    assert "Requires the admin role." in disks_page(operator, of)
+    assert disks_page(operator, of).count("Replacing a disk requires the admin role.") == 1
     assert operator.post(path_of(of), TYPED).status_code == 403
     preview = submit_for_host(of.host, WANTED, NOBODY, dry_run=True)
     end(preview)

@@ -25,6 +25,18 @@ MARK = "document.querySelectorAll('.tile').forEach((each, n) => { each.mark = n;
 MARKED = "[...document.querySelectorAll('.tile')].map((each) => each.mark ?? -1)"
 FACES = "[...document.querySelectorAll('.tile-volume .face')].map((e) => getComputedStyle(e).fill)"
 
+LABELS = """[...document.querySelectorAll(".tile-name, .tile-figures, .tile-head")]
+  .filter((each) => each.checkVisibility() && each.tagName === "DIV")
+  .map((each) => {
+    const [own, tile] = [each, each.closest(".tile")].map((of) => of.getBoundingClientRect());
+    return {
+      ends_whole: getComputedStyle(each).textOverflow === "ellipsis" && own.width >= 20,
+      is_inside: own.right <= tile.right + 1 && own.bottom <= tile.bottom + 1,
+    };
+  })"""
+NAMED_GUESTS = """[...document.querySelectorAll(".tile-guest .tile-name")]
+  .filter((each) => each.checkVisibility()).length"""
+
 
 def host_of(count: int, **fields: Any) -> Host:
     """A host with so many volumes of long names, each with a guest and a cache, and a sample."""
@@ -92,7 +104,9 @@ def test_the_colour_that_was_chosen_is_remembered(browser: Browser, served: str)
     expect(page.get_by_role("button", name="Busy", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
-    expect(page.get_by_text("Average read latency:")).to_be_hidden()
+    expect(
+        page.get_by_text("Average read latency (of a guest: its slowest volume):")
+    ).to_be_hidden()
     refreshed(page)
     expect(legend).to_be_visible()
     assert complaints == []
@@ -128,6 +142,31 @@ def test_maps_fit_a_small_screen_with_names_of_64_letters_and_axe_finds_nothing(
             assert violations(page, width, theme) == []
             assert violations(page, width, "light" if theme == "dark" else "dark") == []
         assert complaints == []
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_no_label_is_cut_in_a_letter_and_most_guests_have_one(
+    browser: Browser, served: str, width: int
+) -> None:
+    host = host_of(14)
+    page, complaints = opened(browser, served, f"/hosts/{host.key}/disks")
+    page.set_viewport_size({"width": width, "height": 900})
+    labels = page.evaluate(LABELS)
+    assert labels and all(each["ends_whole"] and each["is_inside"] for each in labels)
+    assert page.evaluate(NAMED_GUESTS) >= (12 if width == 1440 else 10)
+    assert complaints == []
+
+
+def test_on_a_small_screen_the_list_is_open(browser: Browser, served: str) -> None:
+    host = host_of(2)
+    page, complaints = opened(browser, served, f"/hosts/{host.key}/disks")
+    expect(page.locator(".map-tree")).not_to_have_attribute("open", "")
+    page.set_viewport_size({"width": 360, "height": 900})
+    page.reload()
+    expect(page.locator(".map-tree")).to_have_attribute("open", "")
+    refreshed(page)
+    expect(page.locator(".map-tree")).to_have_attribute("open", "")
+    assert complaints == []
 
 
 def test_a_tile_of_the_fleet_leads_to_its_host(browser: Browser, served: str) -> None:

@@ -316,8 +316,12 @@ def test_a_hit_rate_of_few_accesses_is_apart_from_the_others(staff: Client) -> N
 def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
     volume = sampled().volume
     text = page(staff, volume)
-    assert "200 reads and 0 writes per second on average. Average read latency 0.50 ms." in text
-    assert "90 % of reads came from SSD. Based on 1 min of data." in text
+    assert "200 reads and 0 writes per second on average." in text
+    assert "Average read latency 0.50\N{NO-BREAK SPACE}ms." in text
+    assert (
+        "90\N{NO-BREAK SPACE}% of reads came from SSD. Based on 1\N{NO-BREAK SPACE}min of data."
+        in text
+    )
     assert 'hx-get="?table=1"' in text
     text = page(staff, volume, table="1")
     assert '<td class="num text-end">90 %</td>' in text

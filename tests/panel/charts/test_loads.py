@@ -172,12 +172,15 @@ def test_the_hit_rate_of_many_volumes_is_said_to_be_of_the_cached_ones(staff: Cl
     add_up_fleet()
     for url in figures_of(there, "series"):
         summary = staff.get(url, {"range": "1h"}).json()["summary"]
-        assert "90 % of reads on cached volumes came from SSD." in summary
+        assert "90\N{NO-BREAK SPACE}% of reads on cached volumes came from SSD." in summary
 
 
 @pytest.mark.parametrize(
     ("timed", "words"),
-    [(300, "Percentiles cover 30 % of I/O (not available for bcache)"), (1000, "")],
+    [
+        (300, "Percentiles cover 30\N{NO-BREAK SPACE}% of I/O (not available for bcache)"),
+        (1000, ""),
+    ],
 )
 def test_percentiles_that_leave_volumes_out_are_said_to(
     staff: Client, timed: int, words: str

@@ -51,9 +51,9 @@ def test_the_answer_comes_first_in_plain_words(name: str) -> None:
     args = [] if name == "my-volumes" else [acme.volume.key]
     with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
         text = seen(browser(acme.owner), name, *args)
-    whole, line = "1.00 ms", "read time, last hour: from 1.00 ms"
+    whole, line = "1.00\N{NO-BREAK SPACE}ms", "read time, last hour: from 1.00 ms"
     if name != "my-volumes":
-        whole = "96 % of reads came from SSD in the last hour"
+        whole = "96\N{NO-BREAK SPACE}% of reads came from SSD in the last hour"
         line = "reads from SSD, last hour: from 96 %"
     assert whole in text
     assert "Fast" in text
@@ -88,7 +88,7 @@ def test_a_slow_volume_invites_only_to_what_can_be_ordered(
     acme.customer.members.update(role=role)
     with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
         text = seen(browser(acme.owner), "my-volumes")
-    assert text.index("Medium") < text.index("8.00 ms")
+    assert text.index("Medium") < text.index("8.00\N{NO-BREAK SPACE}ms")
     assert ("Make it faster" in text) is is_invited
 
 
@@ -248,7 +248,7 @@ def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:
         key = running.key if name == "my-change" else acme.volume.key
         text = seen(client, name, key)
         assert "Getting ready" in text, name
-        assert "40 %, about 1 min left" in on_one_line(text), name
+        assert "40&nbsp;%, about 1\N{NO-BREAK SPACE}min left" in on_one_line(text), name
 
 
 def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
@@ -261,12 +261,12 @@ def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "progress",
+    "sent",
     [{}, {"done_bytes": 1}, {"done_bytes": "1", "total_bytes": "2"}, {"total_bytes": 0}],
 )
-def test_progress_that_a_host_cannot_tell_is_not_invented(progress: dict[str, Any]) -> None:
+def test_progress_that_a_host_cannot_tell_is_not_invented(sent: dict[str, Any]) -> None:
     there = job(shop().there, door=Origin.PORTAL)
-    running = step(there, state="running", op_id=OP_ID, progress=progress)
+    running = step(there, state="running", op_id=OP_ID, progress=sent)
     assert progress(there, [running]) is None
 
 

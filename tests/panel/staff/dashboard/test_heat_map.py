@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from panel.charts.heat_bands import latency_heat, latency_legend
 from panel.staff.dashboard.heat_map import (
     BUSY,
+    JUDGED,
     LAST_3H,
     LAST_DAY,
     LATENCY,
+    OWN_LIMIT,
     HeatMap,
+    HeatScale,
     heat_map,
     painted,
     time_ticks,
 )
 from storage.metrics.samples.host_load import HostStretch
-from storage.models import Host
+from storage.models import Host, TagLimit
 from tests import make
 from tests.panel.staff.kiosk.screens import ago, load, loaded_host
 
@@ -31,15 +36,38 @@ def stretch(reads: int, each_ms: int, busy: float = 0.0) -> HostStretch:
     return HostStretch(900_000, int(900_000 * busy), reads, reads * each_ms)
 
 
-def test_a_class_ends_with_its_bound_and_the_limit_is_one() -> None:
-    found = [LATENCY.class_of(stretch(9000, each)) for each in (1, 2, 20, 21, 50, 51)]
-    assert found == ["0", "1", "3", "4", "4", "5"]
-    assert [BUSY.class_of(stretch(0, 0, busy)) for busy in (0.1, 0.9, 0.91, 1.0)] == list("0345")
+def band(scale: HeatScale, of: HostStretch, limit: float) -> str:
+    return scale.heat(scale.value(of), limit).band
+
+
+@pytest.mark.parametrize("each_ms", [1, 4, 5, 19, 20, 60])
+def test_colours_and_steps_are_those_of_the_map_of_hosts(each_ms: int) -> None:
+    assert band(LATENCY, stretch(9000, each_ms), 20) == latency_heat(each_ms, 20).band
+    of_maps = {heat.words: heat.band for heat in latency_legend(20, differs=OWN_LIMIT)[:4]}
+    assert of_maps == {heat.words: heat.band for heat in LATENCY.legend[:4]}
+
+
+def test_busy_hosts_have_the_colours_of_the_map_of_hosts() -> None:
+    shares = (0.1, 0.3, 0.6, 0.9)
+    assert [band(BUSY, stretch(0, 0, busy), 90) for busy in shares] == list("1234")
 
 
 def test_less_than_a_read_a_second_has_no_latency() -> None:
-    assert LATENCY.class_of(stretch(899, 40)) == "quiet"
-    assert LATENCY.class_of(stretch(900, 40)) == "4"
+    assert band(LATENCY, stretch(899, 40), 20) == "none"
+    assert band(LATENCY, stretch(900, 40), 20) == "4"
+
+
+@pytest.mark.django_db
+def test_the_limit_of_the_host_decides_and_costs_no_query_a_host(
+    django_assert_num_queries: Any,
+) -> None:
+    strict, tagged = loaded_host(1, slow_read_ms=3), loaded_host(1, tags=["nvme"])
+    loaded_host(1)
+    TagLimit.objects.create(tag="nvme", slow_read_ms=4)
+    known = list(Host.objects.only("key", "name", "name_order", *JUDGED).order_by("pk"))
+    with django_assert_num_queries(2):
+        rows = shown(*known).rows
+    assert {strict.name, tagged.name} == {row.name for row in rows if row.is_over}
 
 
 def test_equal_neighbours_are_one_piece_and_the_unknown_is_not_painted() -> None:
@@ -76,7 +104,7 @@ def test_a_row_says_what_is_now_and_what_was_highest() -> None:
     (row,) = shown(host).rows
     assert row.now == "4.00 ms" and not row.is_over
     assert row.words.startswith("highest 60.0 ms, unknown for ")
-    assert [name for name, _ in row.paths] == ["1", "5"]
+    assert [name for name, _ in row.paths] == ["2", "4"]
 
 
 @pytest.mark.django_db

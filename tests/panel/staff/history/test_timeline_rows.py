@@ -96,6 +96,29 @@ def test_all_that_happened_stands_in_one_list_newest_first(admin: Client) -> Non
         assert all("href=" in row for row in found)
 
 
+def test_an_alert_of_a_volume_names_it_by_its_label_and_leads_to_it(admin: Client) -> None:
+    there = scene(label="web12 data")
+    lvm = f"vg0/v-{there.volume.key}"
+    message = f"{lvm} uses writeback on a degraded SSD mirror: 815 MiB was on one SSD only."
+    alert(there.host, volume=there.volume, subject=lvm, message=message)
+    (row,) = rows(page(admin, "host-history", there.host.key, kind="alerts"))
+    assert lvm not in row
+    link = f'href="{reverse("volume", args=[there.volume.key])}">web12 data</a> uses writeback'
+    assert link in row
+
+
+def test_alerts_stand_with_their_cause(admin: Client) -> None:
+    host = scene().host
+    cause = alert(host, opened_at=ago(2))
+    for n in range(2):
+        alert(host, opened_at=ago(1), cause=cause, subject=f"vg{n}", message=f"vg{n} lacks a copy.")
+    alert(host, opened_at=ago(1), cause=alert(opened_at=ago(3)), message="md7 of another host.")
+    found = rows(page(admin, "host-history", host.key, kind="alerts"))
+    assert ["2 related alerts" in row for row in found] == [False, True]
+    assert "vg0 lacks a copy." in found[1] and "vg1 lacks a copy." in found[1]
+    assert "md7" in found[0]
+
+
 def test_it_is_grouped_by_days(admin: Client) -> None:
     text = page(admin, "host-history", night().host.key)
     today = timezone.localtime().date()

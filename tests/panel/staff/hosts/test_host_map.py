@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from panel.charts.heat_bands import UNKNOWN, Heat
-from panel.charts.tiles import HEIGHTS_PX, Thing, Tile, tiled
+from panel.charts.tiles import HEIGHTS_PX, Tile
 from panel.staff.hosts.host_map import DiskNow, HostMap, VolumeNow, host_map
 from storage.byte_sizes import GIB
 from storage.inventory.facts import ArrayMember, BareBacking, HostFacts, LogicalVolume, VolumeUser
@@ -166,6 +166,15 @@ def test_a_missing_ssd_is_drawn_and_reddens_the_caches_on_it() -> None:
     assert {line.level for line in found.faults} == {"failed"}
 
 
+def test_only_guests_are_drawn_as_guests() -> None:
+    fio, swap = VolumeUser("process", "fio", "", 9), VolumeUser("swap", "swap", "", None)
+    one, two = make.lv("a", users=(*guest(), fio)), make.lv("b", users=(fio, swap))
+    found = drawn(make.facts(one, two), (one, known("a")), (two, known("b")))
+    assert found.guests is not None
+    assert [tile.thing.name for tile in found.guests.tiles] == ["web12"]
+    assert found.others == ("fio (2 volumes)", "swap (1 volume)")
+
+
 def test_a_guest_looks_as_the_worst_of_its_volumes() -> None:
     one, two = make.lv("a", users=guest()), make.lv("b", users=guest())
     found = drawn(make.facts(one, two), (one, known("a")), (two, known("b", latency=SLOW)))
@@ -205,13 +214,6 @@ def test_keys_are_unique_in_a_map() -> None:
     keys += [frame.tile.thing.key for frame in found.loose]
     assert len(found.loose) == 2
     assert len(keys) == len(set(keys))
-
-
-def test_a_tile_says_its_name_where_there_is_room() -> None:
-    weighed = [(Thing(key=f"{n}", kind="volume", name="volume"), float(n)) for n in range(1, 200)]
-    rooms = [tile.room for tile in tiled(weighed, 790).tiles]
-    assert rooms[0] != "none" and rooms[-1] == "none"
-    assert {"wide", "none"} <= set(rooms)
 
 
 def test_pictures_are_higher_on_a_small_screen() -> None:

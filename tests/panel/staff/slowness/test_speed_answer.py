@@ -20,8 +20,10 @@ def asked(read_ms: float | None, *, reads: float = 50.0, is_stale: bool = False)
 @pytest.mark.parametrize(
     ("read_ms", "said"),
     [
-        (2.4, ("ok", "yes, a read takes 2.40 ms")),
-        (20.0, ("warning", "no, a read takes 20.0 ms")),
+        (2.4, ("ok", "fast, a read takes 2.40 ms")),
+        (4.99, ("ok", "fast, a read takes 4.99 ms")),
+        (10.4, ("quiet", "medium, a read takes 10.4 ms")),
+        (20.0, ("warning", "slow, a read takes 20.0 ms")),
     ],
 )
 def test_the_limit_of_the_volume_decides(read_ms: float, said: tuple[str, str]) -> None:
