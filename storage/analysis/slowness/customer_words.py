@@ -27,10 +27,10 @@ def what_is(explanation: SlowExplanation) -> str:
         return gettext("Your volume reads too little to measure its speed.")
     if state == SpeedState.OVER:
         return gettext("Reads are no longer slow.")
-    text = gettext("Reads are not slow: in the last {span}, a read took {time} on average.")
+    text = gettext("Reads are not slow: over the last {span}, a read took {time} on average.")
     if state == SpeedState.SLOW:
         text = gettext(
-            "In the last {span}, a read took {time} on average. From {limit} ms on we call it slow."
+            "For {span}, a read has taken {time} on average. From {limit} ms on we call it slow."
         )
     span = seconds(speed.over.total_seconds())
     return text.format(span=span, time=ms(speed.read_ms), limit=speed.limit_ms)

@@ -49,15 +49,15 @@ def what_is(explanation: SlowExplanation) -> str:
         now = "How fast it is now is not known."
         if speed.read_ms is None:
             return now
-        return f"{now} In the {span} before, a read took {taken} ({limit})."
+        return f"{now} By its last figures, for {span}, a read took {taken} ({limit})."
     if speed.read_ms is None:
         return "Nothing was read."
     if state == SpeedState.WELL:
-        return f"Its reads are not slow: a read took {taken} in the last {span} ({limit})."
+        return f"Its reads are not slow: a read took {taken} over the last {span} ({limit})."
     limit = limit_words(speed.limit_ms, speed.read_ms)
     if state == SpeedState.OVER:
-        return f"Its reads are no longer slow. In those {span}, a read took {taken} ({limit})."
-    return f"In the last {span}, a read took {taken} ({limit})."
+        return f"Its reads are no longer slow. For {span}, a read took {taken} ({limit})."
+    return f"For {span}, a read has taken {taken} ({limit})."
 
 
 def lacks(explanation: SlowExplanation) -> tuple[str, ...]:

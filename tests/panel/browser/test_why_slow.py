@@ -87,7 +87,7 @@ def test_alert_reason_and_preview_are_a_click_apart(browser: Browser, served: st
     page.get_by_role("link", name="Why is it slow?").click()
     expect(page.get_by_role("heading", name=f"Why is {victim.label} slow?")).to_be_visible()
     card = page.locator(".slow-card")
-    expect(card).to_contain_text("a read took 26.0 ms on average (20 ms is slow).")
+    expect(card).to_contain_text("a read has taken 26.0 ms on average (20 ms is slow).")
     expect(card.locator(".slow-why")).to_contain_text(f"{LONG_NAME} has ")
     expect(card.locator(".slow-users li")).to_have_count(3)
     expect(card.locator(".slow-changes")).to_contain_text("Restart")

@@ -63,7 +63,7 @@ def test_the_customer_reads_what_it_waits_for_and_shares_alone(acme: Customer) -
         text = read(person(acme), name, key())
         assert "Why is it slow?" in text
         assert "Share of the disk's time in use" in text.replace("&#x27;", "'")
-        assert "Show plans" in text and "would bring" not in text
+        assert "Show plans" in text and "The plans show" not in text
         assert "the slow disk (HDD), which is 95 % busy" in text
         assert "Other volumes use 91.2 % of the time of this disk, your volume uses 8.8 %." in text
         assert f'href="{reverse("my-plan", args=[key()])}"' in text

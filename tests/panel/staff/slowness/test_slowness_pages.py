@@ -57,7 +57,7 @@ def test_the_card_says_what_since_when_which_disk_and_who(
 ) -> None:
     text = card(admin)
     assert "<h1" in text and "Why is calm slow?</h1>" in text
-    assert "In the last 6 min, a read took 24.0 ms on average (20 ms is slow)." in text
+    assert "For 6 min, a read has taken 24.0 ms on average (20 ms is slow)." in text
     assert f"{at(20):%Y-%m-%d %H:%M} UTC" in text and "HDD sdc" in text
     assert "95 %</dd>" in text
     assert "noisy has 91.2 % of the I/O time of sdc, this volume 8.8 %." in text
@@ -98,13 +98,13 @@ def test_what_changed_before_is_listed_with_links(admin: Client, neighbours: Nei
 
 def test_an_earlier_moment_is_explained_by_what_was_then(admin: Client) -> None:
     text = card(admin, at=f"{at(15):%Y-%m-%dT%H:%M:%SZ}")
-    assert "Its reads are not slow: a read took 5.00 ms on average in the last 3 min" in text
+    assert "Its reads are not slow: a read took 5.00 ms on average over the last 3 min" in text
     with time_machine.travel(AFTER + timedelta(hours=2), tick=False):
         sign_in(admin, make.staff_user())
         over = card(admin, at=f"{at(26):%Y-%m-%dT%H:%M:%SZ}")
         now = card(admin)
-    assert "a read took 24.0 ms" in over
-    assert "How fast it is now is not known. In the 6 min before, a read took 24.0 ms" in now
+    assert "a read has taken 24.0 ms" in over
+    assert "How fast it is now is not known. By its last figures, for 6 min, a read took 24.0 ms" in now
     assert "At 12:26 UTC: noisy had 91.2 % of the I/O time of sdc" in now
     assert "There are no figures since 12:26 UTC: look whether the host answers" in now
 

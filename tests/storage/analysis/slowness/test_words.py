@@ -45,7 +45,7 @@ EVERY = (
 
 def test_staff_read_who_has_how_much_of_which_disk() -> None:
     assert staff_words.what_is(NEIGHBOUR) == (
-        "In the last 12 min, a read took 24.2 ms on average (20 ms is slow)."
+        "For 12 min, a read has taken 24.2 ms on average (20 ms is slow)."
     )
     assert staff_words.disk_name(NEIGHBOUR) == "HDD sdc"
     assert staff_words.why_is(NEIGHBOUR, {NOISY: "web12"}) == (
@@ -140,16 +140,15 @@ def test_what_is_over_is_described_in_the_past() -> None:
     said = customer_words.helps(over, has_cache=False, has_forecast=True)
     assert said.startswith("Reads from a cache")
     assert staff_words.what_is(over) == (
-        "Its reads are no longer slow. In those 12 min, a read took 24.2 ms on average (20 ms is "
-        "slow)."
+        "Its reads are no longer slow. For 12 min, a read took 24.2 ms on average (20 ms is slow)."
     )
 
 
 def test_a_slow_time_whose_average_is_below_the_limit_is_said_to_end_only_well_below() -> None:
     dipping = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), read_ms=18.6)
     assert staff_words.what_is(dipping) == (
-        "In the last 12 min, a read took 18.6 ms on average (slow from 20 ms until below 15 ms for "
-        "5 min)."
+        "For 12 min, a read has taken 18.6 ms on average (slow from 20 ms until below 15 ms for 5 "
+        "min)."
     )
 
 
@@ -158,8 +157,8 @@ def test_a_silent_host_does_not_hide_the_reason_of_its_last_figures() -> None:
         disk((NOISY, 0.9), (VICTIM, 0.1)), timing=SILENT, lacks=[Lack.SAMPLES], read_ms=24.6
     )
     assert staff_words.what_is(silent) == (
-        "How fast it is now is not known. In the 12 min before, a read took 24.6 ms on average (20 "
-        "ms is slow)."
+        "How fast it is now is not known. By its last figures, for 12 min, a read took 24.6 ms on "
+        "average (20 ms is slow)."
     )
     assert staff_words.why_is(silent, {NOISY: "web12"}) == (
         "At 12:00 UTC: web12 had 90 % of the I/O time of sdc, this volume 10 %."
