@@ -104,7 +104,10 @@ def test_an_earlier_moment_is_explained_by_what_was_then(admin: Client) -> None:
         over = card(admin, at=f"{at(26):%Y-%m-%dT%H:%M:%SZ}")
         now = card(admin)
     assert "a read has taken 24.0 ms" in over
-    assert "How fast it is now is not known. By its last figures, for 6 min, a read took 24.0 ms" in now
+    assert (
+        "How fast it is now is not known. By its last figures, for 6 min, a read took 24.0 ms"
+        in now
+    )
     assert "At 12:26 UTC: noisy had 91.2 % of the I/O time of sdc" in now
     assert "There are no figures since 12:26 UTC: look whether the host answers" in now
 
