@@ -9,7 +9,7 @@ import pytest
 import time_machine
 from django.test import Client
 from django.urls import reverse
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from jobs.models import Job, Origin, State
 from panel.models import User
@@ -59,7 +59,7 @@ def key() -> str:
 
 
 def test_the_customer_reads_what_it_waits_for_and_shares_alone(
-    acme: Customer, settings: SettingsWrapper
+    acme: Customer, settings: Settings
 ) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     plan()
@@ -115,7 +115,7 @@ def test_a_time_in_which_it_was_another_customers_is_not_looked_at(acme: Custome
     assert "too little data to name a reason" in text and "95 %" not in text
 
 
-def test_who_may_not_order_is_shown_no_plan(acme: Customer, settings: SettingsWrapper) -> None:
+def test_who_may_not_order_is_shown_no_plan(acme: Customer, settings: Settings) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     text = read(person(acme, "viewer"), "my-slowness", key())
     assert "Other volumes use" in text and "Show plans" not in text
