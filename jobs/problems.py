@@ -138,7 +138,8 @@ WHERE host.state = 'active' AND host.error = '{}' AND host.last_seen_at >= %(sil
 OF_CACHES: Final = """
 SELECT condition.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
     found->>'subject', coalesce(volume.key, ''), NULL, found->>'message', found->>'correction',
-    '{}'::jsonb
+    jsonb_strip_nulls(jsonb_build_object(
+        'waits_for', found->'waits_for', 'is_culprit', found->'is_culprit'))
 FROM storage_cachecondition condition
 LEFT JOIN storage_volume volume ON volume.id = condition.volume_id
 CROSS JOIN LATERAL jsonb_array_elements(condition.findings) found
@@ -262,7 +263,8 @@ class Problem:
     "" where it is the host itself or its `subject` (a disk, an array, a group, a volume as LVM
     calls it); `subject_label` is what people call it. `rank` is 0 for data at risk, 1 for other
     errors, 2 for warnings. `blocking` is the job that changes the volume now. `identity` is what
-    stays the same where the subject may change its name (a disk), else ""."""
+    stays the same where the subject may change its name (a disk), else "". `waits_for` is the disk
+    that a slow volume waits for, `is_culprit` whether it uses that disk most itself."""
 
     code: str
     severity: Literal["error", "warning"]
@@ -281,6 +283,8 @@ class Problem:
     job_error: str
     blocking: BlockingJob | None = None
     identity: str = ""
+    waits_for: str = ""
+    is_culprit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,4 +512,6 @@ def _problem(
         job_error=details["code"] if job is not None else "",
         blocking=volume.blocking if volume is not None else None,
         identity=details.get("identity", ""),
+        waits_for=details.get("waits_for", ""),
+        is_culprit=details.get("is_culprit", False),
     )

@@ -19,7 +19,6 @@ from storage.analysis.slowness import slow_figures
 from storage.analysis.slowness.explanation import (
     AT_ONCE,
     BEFORE,
-    MOST_CHANGES,
     PastChange,
     SlowExplanation,
     explain,
@@ -45,6 +44,9 @@ FAULTS: Final = (
     "array_weakened",
 )
 """Codes of what makes a disk or array slow until a disk of it is replaced."""
+MOST_CHANGES: Final = 6
+LOOKED_AT_CHANGES: Final = 4 * MOST_CHANGES
+"""So many of the last are looked at for those of the volumes that use the disk most."""
 VERDICTS: Final = tuple(code for code, kind in KINDS.items() if kind.is_about_speed)
 """Codes of alerts that the card explains."""
 
@@ -52,7 +54,8 @@ VERDICTS: Final = tuple(code for code, kind in KINDS.items() if kind.is_about_sp
 @dataclass(frozen=True, slots=True)
 class Slowness:
     """An explanation with the rows that it mentions. `verdicts` are the open alerts that the
-    figures of the volume or disk have; staff only, as are `figures.rows`."""
+    figures of the volume or disk have; staff only, as are `figures.rows`. `changes` of volumes that
+    use the disk most come first, then the newest."""
 
     explanation: SlowExplanation
     figures: SlowFigures
@@ -88,8 +91,9 @@ def reasons_of_own_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Sl
         read = slow_figures.of_volume(row, at, for_customer=True)
     own = Job.objects.visible_to(user).filter(volume=row.volume, dry_run=False)
     began = read.timing.since or read.timing.looked_at
-    near = own.filter(created_at__gte=began - BEFORE, created_at__lte=began + AT_ONCE)
-    keys = keys_of(near.select_related(None), "job", "created_at").order_by("-moment")
+    # What has not begun cannot be a reason.
+    near = own.filter(started_at__gte=began - BEFORE, started_at__lte=began + AT_ONCE)
+    keys = keys_of(near.select_related(None), "job", "started_at").order_by("-moment")
     return _joined(read, (), list(keys[:MOST_CHANGES]), ())
 
 
@@ -105,14 +109,18 @@ def _explained(
 def _keys_before(
     read: SlowFigures, user: Person, place: TimelinePlace
 ) -> list[tuple[str, datetime, int]]:
-    """What may have to do with it: no alert but those of disks, and of what is not as recorded."""
+    """What may have to do with it: no job that has not begun, and no alert but those of disks, and
+    of what is not as recorded."""
     began = read.timing.since or read.timing.looked_at
-    sources = [each for each in timeline.ALL if each is not timeline.all_alerts]
+    sources = [each for each in timeline.ALL if each not in (timeline.all_alerts, timeline.jobs)]
     drifted = Alert.objects.visible_to(user).filter(volume=read.volume_id, code="drift")
     keys = [source(user, place) for source in (timeline.disk_alerts, *sources)]
     keys.append(keys_of(drifted.exclude(volume=None), "alert", "opened_at"))
+    begun = Job.objects.visible_to(user).filter(dry_run=False, started_at__isnull=False)
+    of_place = {"host": place.host} if place.host is not None else {"volume": place.volume}
+    keys.append(keys_of(begun.filter(**of_place), "job", "started_at"))
     near = [each.filter(moment__gte=began - BEFORE, moment__lte=began + AT_ONCE) for each in keys]
-    return list(merged(near)[:MOST_CHANGES])
+    return list(merged(near)[:LOOKED_AT_CHANGES])
 
 
 def _joined(
@@ -132,7 +140,19 @@ def _joined(
         lacks=read.lacks,
     )
     near = [(each.source, each.at, each.number) for each in explanation.changes]
-    return Slowness(explanation, read, tuple(entries_of(near)), verdicts)
+    changes = sorted(entries_of(near), key=lambda each: not _is_of_top(each, explanation, read))
+    return Slowness(explanation, read, tuple(changes[:MOST_CHANGES]), verdicts)
+
+
+def _is_of_top(entry: TimelineEntry, explanation: SlowExplanation, read: SlowFigures) -> bool:
+    """Whether it happened to a volume that uses the disk most."""
+    top = {each.volume_id for each in explanation.top}
+    if entry.source in ("job", "alert"):
+        return entry.record.volume_id in top
+    if entry.source == "event":
+        keys = {row.volume.key for pk, row in read.rows.items() if pk in top}
+        return entry.record.volume_key in keys
+    return False
 
 
 def _of_subjects(names: Iterable[str]) -> Q:

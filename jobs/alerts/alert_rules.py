@@ -35,7 +35,7 @@ DISKS_READ_WITHIN: Final = timedelta(hours=1)
 class SeenProblem:
     """A problem as one round saw it; `count` equal problems of one thing are merged. `fingerprint`
     stays the same as long as the problem does. `job_error` is the error code of a problem that is a
-    job."""
+    job. `waits_for` and `is_culprit` are those of `Problem`, unknown of an alert that is absent."""
 
     fingerprint: str
     family: str
@@ -51,6 +51,8 @@ class SeenProblem:
     correction: str = ""
     since: datetime | None = None
     count: int = 1
+    waits_for: str = ""
+    is_culprit: bool = False
 
 
 def seen_problems(problems: Iterable[Problem]) -> dict[str, SeenProblem]:
@@ -90,6 +92,8 @@ def _seen(problem: Problem) -> SeenProblem:
         message=problem.message,
         correction=problem.correction,
         since=problem.since,
+        waits_for=problem.waits_for,
+        is_culprit=problem.is_culprit,
     )
 
 
@@ -141,7 +145,7 @@ def _is_of_it(effect: SeenProblem, cause: SeenProblem) -> bool:
         case "volume":
             is_same = bool(effect.volume_key) and effect.volume_key == cause.volume_key
             # A slow volume names its disk and the users of that disk.
-            return is_same or is_of_disk
+            return is_same or (is_of_disk and cause.waits_for in ("", effect.subject))
         case "group":
             is_in_it = effect.subject.startswith(f"{cause.subject}/")
             return is_in_it or kind_of(effect.code).about != "volume"
@@ -167,8 +171,13 @@ def comes_late(effect: SeenProblem, cause: SeenProblem) -> bool:
 
 def are_siblings(one: SeenProblem, other: SeenProblem) -> bool:
     """Whether two volumes of a host have the same problem, or two of its disks vanished in one
-    reading: a controller or a shelf takes all its disks with it."""
+    reading: a controller or a shelf takes all its disks with it. Slow volumes are siblings where
+    they wait for the same disk."""
     of_volumes = bool(one.volume_key and other.volume_key)
     of_round = one.code == "disk_vanished" and one.since is not None and one.since == other.since
-    same = (one.code, one.job_error) == (other.code, other.job_error)
+    same = (one.code, one.job_error, one.waits_for) == (
+        other.code,
+        other.job_error,
+        other.waits_for,
+    )
     return (of_volumes or of_round) and same and one.fingerprint != other.fingerprint

@@ -132,10 +132,12 @@ def _absent(state: AlertState, now: datetime) -> AlertState:
 # --- Which follows from which --------------------------------------------------------------------
 
 
-def _order(state: AlertState) -> tuple[int, datetime, str]:
-    """Causes before effects, then by first sight."""
-    place = PRECEDENCE.get(state.seen.family, 0)
-    return place, state.first_seen_at, state.seen.fingerprint
+def _order(state: AlertState) -> tuple[int, bool, datetime, str]:
+    """Causes before effects, then by first sight; of slow volumes first the one that has notified,
+    or that keeps the disk busy itself."""
+    place, seen = PRECEDENCE.get(state.seen.family, 0), state.seen
+    leads = bool(seen.waits_for) and (seen.is_culprit or state.told_at is not None)
+    return place, not leads, state.first_seen_at, seen.fingerprint
 
 
 def _causes(
@@ -283,7 +285,7 @@ def _one(
             return state, news
         state = replace(state, opened_at=now)
         if cause is not None:
-            news.append(_quiet(Kind.OPENED, "It follows from another alert."))
+            news.append(_quiet(Kind.OPENED, "Another alert covers it."))
     if cause is not None:
         # Customers of a volume are notified of consequences, too.
         return replace(state, hushed_by=hushed_by or cause.hushed_by), news

@@ -18,6 +18,7 @@ from panel.charts.subject import change_words
 from panel.orders import rights
 from panel.portal.volume_cards import Card
 from storage.access import Person
+from storage.analysis.heat_forecast import has_enough_heat
 from storage.analysis.slowness import customer_words
 from storage.analysis.slowness.explanation import Timing
 from storage.volumes.snapshot import VolumeSnapshot
@@ -33,11 +34,13 @@ class OwnChange:
 
 @dataclass(frozen=True, slots=True)
 class OwnSlowCard:
-    """What the card says; the page that it is a part of says how slow it is. `helps` is "" where no
+    """What the card says; the page that it is a part of says how slow it is. `has_forecast`: plans
+    show what each would bring. `helps` is "" where no
     plan helps, `may_order` whether this person may choose one. `own_share` and `others_share` (0 to
     1) are of the disk's time."""
 
     is_slow: bool
+    title: str
     what: str
     where: str
     why: str
@@ -47,6 +50,7 @@ class OwnSlowCard:
     others_share: float
     changes: tuple[OwnChange, ...]
     may_order: bool
+    has_forecast: bool
 
 
 def slowness_card(card: Card, user: Person) -> OwnSlowCard | None:
@@ -68,19 +72,25 @@ def member_slowness(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _card(row: VolumeSnapshot, user: Person) -> OwnSlowCard:
-    reasons = reasons_of_own_volume(row, user, timezone.now())
+    now = timezone.now()
+    reasons = reasons_of_own_volume(row, user, now)
+    has_forecast = has_enough_heat(row, now)
     explanation = reasons.explanation
     return OwnSlowCard(
         is_slow=explanation.is_slow,
+        title=customer_words.question(explanation),
         what=customer_words.what_is(explanation),
         where=customer_words.where_is(explanation),
         why=customer_words.why_is(explanation),
-        helps=customer_words.helps(explanation, has_cache=row.cache is not None),
+        helps=customer_words.helps(
+            explanation, has_cache=row.cache is not None, has_forecast=has_forecast
+        ),
         timing=explanation.timing,
         own_share=explanation.own_share,
         others_share=explanation.others_share,
         changes=tuple(_changes(reasons.changes)),
         may_order=rights.barred(user, row.volume) is None,
+        has_forecast=has_forecast,
     )
 
 

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from django.db.models import F, Q
+from django.conf import settings
+from django.db.models import Exists, F, OuterRef, Q
 
 from storage.analysis.disk_activity import DisksThen, disks_then
 from storage.analysis.disk_users import UsedDisk
+from storage.analysis.slowness.course import ReadCourse
+from storage.analysis.slowness.read_courses import read_courses
 from storage.health import slowness
 from storage.health.cache_condition import (
     DiskLoad,
@@ -20,11 +23,12 @@ from storage.health.cache_condition import (
     ssd_finding,
 )
 from storage.health.cache_condition_records import ConditionJudgement, fresh_since, keep
-from storage.health.slowness import BusyDisk, DiskShare, SlowSpell, slow_spell
+from storage.health.host_problems import HealthFinding
+from storage.health.slowness import SLOW_AFTER, BusyDisk, DiskShare, SlowSpell
 from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates.disk import WRAP
-from storage.models import CacheCondition, Host, HostActivity, LatestSample
+from storage.models import CacheCondition, Host, HostActivity, LatestSample, Sample
 from storage.problems.all_kinds import judged_by
 from storage.stored_inventory import inventory_of
 from storage.volumes.slow_limit import slow_limit_ms
@@ -33,6 +37,9 @@ MARKS_KEPT: Final = timedelta(minutes=20)
 MARK_EVERY_NS: Final = 240e9
 LOOKED_AT: Final = timedelta(minutes=3)
 """Who uses the disk of a slow volume is said of so long."""
+JITTER: Final = timedelta(seconds=5)
+"""Clocks of host and panel differ by so much at most: the sample before a slow time may end within
+it."""
 
 
 class _Sampled(NamedTuple):
@@ -44,60 +51,76 @@ class _Sampled(NamedTuple):
     lv_name: str
     label: str
     at: datetime
-    dt_ms: int
     reads: int
     read_ms: int
     limit_ms: int
 
 
 def judge_volumes(now: datetime) -> None:
-    """Which volumes are slow, by their last samples. Only those that may be are looked at, so that
-    a round every minute is cheap."""
-    rows = CacheCondition.objects.filter(noted__has_key="slow").values_list("volume_id", "noted")
-    noted = {volume_id: SlowSpell.from_json(kept["slow"]) for volume_id, kept in rows}
+    """Which volumes are slow. Only those that may be are looked at, so that a round every minute is
+    cheap."""
+    noted = CacheCondition.objects.filter(noted__has_key="slow").values_list("volume_id", flat=True)
+    looked_at = {each.volume_id: each for each in _may_be_slow(noted, now)}
+    courses = read_courses({pk: each.limit_ms for pk, each in looked_at.items()}, now)
     judgements: dict[int, ConditionJudgement] = {}
-    slow: dict[int, list[tuple[_Sampled, SlowSpell]]] = {}
-    for each in _may_be_slow(noted, now):
-        lasted = timedelta(milliseconds=each.dt_ms)
-        spell = slow_spell(
-            noted.get(each.volume_id),
-            at=each.at,
-            lasted=lasted,
-            reads=each.reads,
-            read_ms=each.read_ms,
-            limit_ms=each.limit_ms,
-        )
+    slow: dict[int, list[tuple[_Sampled, ReadCourse, SlowSpell]]] = {}
+    for volume_id, course in courses.items():
+        each, spell = looked_at[volume_id], course.current
         kept = spell.to_json() if spell is not None else None
-        judgements[each.volume_id] = ConditionJudgement(each.host_id, [], {"slow": kept})
+        judgements[volume_id] = ConditionJudgement(each.host_id, [], {"slow": kept})
         if spell is not None and spell.is_lasting:
-            slow.setdefault(each.host_id, []).append((each, spell))
+            slow.setdefault(each.host_id, []).append((each, course, spell))
     for host in Host.objects.filter(pk__in=slow):
         facts = inventory_of(host)
-        then = disks_then(host, facts, now - LOOKED_AT, now) if facts is not None else None
-        for each, spell in slow[host.pk]:
-            each_ms = each.read_ms / each.reads if each.reads else None
-            disk = slow_disk(each.volume_id, then) if then is not None else None
-            finding = slowness.slow_volume(
-                each.volume_id,
-                each.label,
-                spell,
-                _busy(disk, then) if then is not None and disk is not None else None,
-                at=each.at,
-                each_ms=each_ms,
-                limit_ms=each.limit_ms,
-            )
-            subject = f"{each.vg_name}/{each.lv_name}"
-            judgements[each.volume_id].findings.append((subject, finding))
+        times: dict[tuple[datetime, datetime], DisksThen] = {}
+        for each, course, spell in slow[host.pk]:
+            span = slow_span(spell, spell.last)
+            if facts is not None and span not in times:
+                times[span] = disks_then(host, facts, *span)
+            judgement = judgements[each.volume_id]
+            judgement.findings.append(_slow_volume(each, course, spell, times.get(span)))
     keep(judgements, judged_by("read_time"), now)
 
 
+def _slow_volume(
+    each: _Sampled, course: ReadCourse, spell: SlowSpell, then: DisksThen | None
+) -> tuple[str, HealthFinding]:
+    """The finding with its subject."""
+    disk = slow_disk(each.volume_id, then) if then is not None else None
+    finding = slowness.slow_volume(
+        each.volume_id,
+        each.label,
+        spell,
+        _busy(disk, then, was=not course.is_now) if then is not None and disk is not None else None,
+        at=course.ended or each.at,
+        average_ms=course.average_ms(spell.begun, spell.last),
+        each_ms=each.read_ms / each.reads if each.reads else None,
+        limit_ms=each.limit_ms,
+    )
+    return f"{each.vg_name}/{each.lv_name}", finding
+
+
+def slow_span(spell: SlowSpell, looked_at: datetime) -> tuple[datetime, datetime]:
+    """The time by whose figures a slow time is explained: its own last minutes. It is long enough
+    for one usual sample of each neighbour, also where the volume itself is watched closely."""
+    usual = timedelta(seconds=settings.TIERCEL_SAMPLE_SECONDS)
+    begun = min(spell.begun, looked_at - usual) + JITTER
+    return max(looked_at - LOOKED_AT, begun), looked_at
+
+
 def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
-    """Of hosts that answer. A sample without figures has no reads."""
+    """Of hosts that answer: volumes with a slow sample in the last minutes, and those that were
+    noted. A sample without figures has no reads."""
     limit_ms = slow_limit_ms(plan="volume__cache_plan", host="host")
-    are_slow = Q(reads__gt=0, read_ms__gte=F("reads") * F("limit_ms"))
+    lately = Sample.objects.filter(
+        volume=OuterRef("volume"),
+        ts__gt=now - SLOW_AFTER,
+        reads__gt=0,
+        read_ms__gte=F("reads") * OuterRef("limit_ms"),
+    )
     limited = LatestSample.objects.annotate(limit_ms=limit_ms)
     rows = limited.filter(
-        are_slow | Q(volume__in=list(noted)),
+        Exists(lately) | Q(volume__in=list(noted)),
         at__gte=fresh_since(now),
         volume__placement__until=None,
         volume__placement__host=F("host"),
@@ -109,12 +132,11 @@ def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
         "volume__placement__lv_name",
         "volume__label",
         "at",
-        "dt_ms",
         "reads",
         "read_ms",
         "limit_ms",
     )
-    return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8] or 0, row[9]) for row in rows]
+    return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8]) for row in rows]
 
 
 def slow_disk(volume_id: int, then: DisksThen) -> UsedDisk | None:
@@ -127,13 +149,13 @@ def slow_disk(volume_id: int, then: DisksThen) -> UsedDisk | None:
     return max(own, key=lambda each: (each.busy or 0.0, each.in_flight), default=None)
 
 
-def _busy(disk: UsedDisk, then: DisksThen) -> BusyDisk:
+def _busy(disk: UsedDisk, then: DisksThen, *, was: bool = False) -> BusyDisk:
     users = [
         DiskShare(user.volume_id, then.volumes[user.volume_id].label, user.share)
         for user in disk.users
         if user.volume_id in then.volumes
     ]
-    return BusyDisk(disk.name, disk.busy, users)
+    return BusyDisk(disk.name, disk.busy, users, was)
 
 
 def judge_disks(now: datetime) -> None:

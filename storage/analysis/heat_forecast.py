@@ -139,6 +139,13 @@ def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
     return TOO_LITTLE
 
 
+def has_enough_heat(row: VolumeSnapshot, now: datetime) -> bool:
+    """Whether there is a forecast for the volume, as far as its heat decides."""
+    if heat_obstacle(row) is not None or (row.wish is not None and row.wish.tier == "ssd"):
+        return False
+    return sum(record.seconds for record in hourly_heat(row, now)) >= LEAST_SECONDS
+
+
 def hourly_heat(row: VolumeSnapshot, now: datetime) -> list[HeatRecord]:
     """The usable hours of the last weeks, since the volume is its customer's."""
     since = owned_since(row.volume)

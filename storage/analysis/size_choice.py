@@ -76,17 +76,21 @@ def by_curve(prospects: Sequence[Prospect], *, has_cache: bool = False) -> SizeC
     return SizeChoice(enough.size_bytes, reason, enough)
 
 
-def by_traffic(sizes_bytes: Sequence[int], bytes_per_day: float) -> SizeChoice:
+def by_traffic(sizes_bytes: Sequence[int], bytes_per_day: float, volume_bytes: int) -> SizeChoice:
     """Without a curve: data used again within a day are in a cache that holds a day's reads and
-    writes. Where that is more than any size, an hour's; else the smallest. At least one size, the
-    smallest first."""
+    writes, or the whole volume. Where that is more than any size, an hour's; else the smallest. At
+    least one size, the smallest first."""
     for hours, name in ((HOURS, "on a usual day"), (1, "in a usual hour")):
         traffic = bytes_per_day * hours / HOURS
         for each in sizes_bytes if traffic else ():
+            if traffic >= volume_bytes and each >= volume_bytes:
+                return SizeChoice(each, f"{size(each)} holds the whole volume.")
             if each >= traffic:
                 holds = f"holds what it reads and writes {name} ({size(traffic)})"
                 return SizeChoice(each, f"{size(each)} {holds}.")
     smallest = sizes_bytes[0]
+    if smallest >= volume_bytes:
+        return SizeChoice(smallest, f"{size(smallest)} holds the whole volume.")
     why = "It reads and writes more in an hour than any size holds" if bytes_per_day else (
         "It has read and written nothing that was measured"
     )  # fmt: skip

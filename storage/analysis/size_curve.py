@@ -107,7 +107,7 @@ def chosen_size(row: VolumeSnapshot, sizes: Sequence[int], now: datetime) -> Siz
     if now_bytes is not None:
         larger = [each for each in sizes if each > now_bytes] or [max(sizes)]
         return SizeChoice(larger[0], f"{missing} {size(larger[0])} is the next size.")
-    choice = by_traffic(sizes, bytes_per_day(use_of(row, now).sums))
+    choice = by_traffic(sizes, bytes_per_day(use_of(row, now).sums), row.volume.size_bytes)
     return SizeChoice(choice.size_bytes, f"{missing} {choice.reason}")
 
 

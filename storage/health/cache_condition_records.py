@@ -355,9 +355,9 @@ def keep(
     *,
     of_hosts: bool = False,
 ) -> None:
-    """Keep what was found, in place of all that those rules found before; a finding keeps the
-    moment of its beginning for as long as it lasts. `judgements` are by volume, or by host for its
-    SSDs. What is not written anew has not changed."""
+    """Keep what was found, in place of all that those rules found before; a finding that does not
+    say when it began keeps the moment of its first judgement for as long as it lasts. `judgements`
+    are by volume, or by host for its SSDs. What is not written anew has not changed."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('storage.cache_condition'))")
     key = "host_id" if of_hosts else "volume_id"
@@ -393,7 +393,12 @@ def _dated(
 ) -> list[dict[str, str]]:
     since = {(each["code"], each["subject"]): each["since"] for each in before}
     return [
-        finding.to_json(since.get((finding.code, subject), now.isoformat())) | {"subject": subject}
+        finding.to_json(
+            finding.since.isoformat()
+            if finding.since is not None
+            else since.get((finding.code, subject), now.isoformat())
+        )
+        | {"subject": subject}
         for subject, finding in judgement.findings
     ]
 

@@ -23,7 +23,8 @@ class HealthFinding:
     change while the finding lasts, "" where no rule needs a name. `subject` is what has the trouble
     (an array, a group, a volume by `group/name`), "" where the record of the finding says so;
     `volume` is the key of the volume concerned, "" for none. `since` is when it was first seen,
-    None where that is unknown."""
+    None where that is unknown. `waits_for` is the disk that a slow volume waits for, "" for none;
+    `is_culprit`: the volume itself uses that disk most."""
 
     code: str
     severity: Severity
@@ -32,10 +33,15 @@ class HealthFinding:
     subject: str = ""
     volume: str = ""
     since: datetime | None = None
+    waits_for: str = ""
+    is_culprit: bool = False
 
-    def to_json(self, since: str) -> dict[str, str]:
+    def to_json(self, since: str) -> dict[str, Any]:
         """As it is kept; `since` is ISO 8601."""
-        return asdict(self) | {"since": since}
+        kept = asdict(self) | {"since": since}
+        if not self.waits_for:
+            del kept["waits_for"], kept["is_culprit"]
+        return kept
 
 
 def is_silent(host: Host, now: datetime) -> bool:

@@ -21,7 +21,7 @@ nothing changes."""
 LEAST_READS_PER_SECOND: Final = 1
 """Fewer reads mean nothing: one of them may have waited for a disk that had stopped."""
 SLOW_AFTER: Final = timedelta(seconds=100)
-"""Two samples, as they are usually taken: the reads of one minute may be one burst."""
+"""Two minutes, of which the last may not be over: the reads of one may be one burst."""
 WELL_AFTER: Final = timedelta(minutes=5)
 BUSY_FOR: Final = timedelta(minutes=15)
 QUEUE: Final = 2
@@ -33,23 +33,33 @@ LEAST_SHARE: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class SlowSpell:
-    """Since when the reads of a volume are slow, until the end of the last sample in which they
-    were."""
+    """Since when the reads of a volume are slow, until the end of the last minute in which they
+    were. `is_older`: they were slow already where the figures begin."""
 
     begun: datetime
     last: datetime
+    is_older: bool = False
 
     @property
     def is_lasting(self) -> bool:
         return self.last - self.begun >= SLOW_AFTER
 
-    def to_json(self) -> list[str]:
-        return [self.begun.isoformat(), self.last.isoformat()]
+    @property
+    def lasted(self) -> str:
+        """How long, in words: "7 min", "at least 6 h"."""
+        least = "at least " if self.is_older else ""
+        return f"{least}{seconds((self.last - self.begun).total_seconds())}"
+
+    def to_json(self) -> list[Any]:
+        return [self.begun.isoformat(), self.last.isoformat(), self.is_older]
 
     @classmethod
     def from_json(cls, kept: Any) -> SlowSpell | None:
         """None where nothing was noted."""
-        return cls(*map(datetime.fromisoformat, kept)) if kept else None
+        if not kept:
+            return None
+        begun, last, *rest = kept
+        return cls(datetime.fromisoformat(begun), datetime.fromisoformat(last), any(rest))
 
 
 def slow_spell(
@@ -61,7 +71,10 @@ def slow_spell(
     read_ms: int,
     limit_ms: int = SLOW_READ_MS,
 ) -> SlowSpell | None:
-    """The slow time after one more sample, which ended `at` and `lasted` so long; None for none."""
+    """The slow time after one more minute, which ended `at` and `lasted` so long; None for none."""
+    if before is not None and not before.is_lasting and at - lasted - before.last > SLOW_AFTER:
+        # Two slow minutes with a gap between them are no slow time.
+        before = None
     is_known = reads > 0 and reads >= LEAST_READS_PER_SECOND * lasted.total_seconds()
     each_ms = read_ms / reads if is_known else 0.0
     if each_ms >= limit_ms:
@@ -85,11 +98,12 @@ class DiskShare:
 @dataclass(frozen=True, slots=True)
 class BusyDisk:
     """A disk or array, how busy it is (0 to 1, None where its kernel does not count it), and who
-    uses it, the greatest first."""
+    uses it, the greatest first. `was`: this is of a time that is over."""
 
     name: str
     busy: float | None
     users: Sequence[DiskShare]
+    was: bool = False
 
     @property
     def words(self) -> str:
@@ -97,7 +111,16 @@ class BusyDisk:
         named = [each for each in self.users[:NAMED] if each.share >= LEAST_SHARE]
         users = ", ".join(f"{each.label} {percent(each.share)}" for each in named)
         busy = f"{percent(self.busy)} busy" if self.busy is not None else "in use"
-        return f"{self.name} is {busy}{': ' if users else ''}{users}"
+        return f"{self.name} {'was' if self.was else 'is'} {busy}{': ' if users else ''}{users}"
+
+
+def limit_words(limit_ms: int, *shown: float | None) -> str:
+    """What is slow, beside these read times in ms. Those of a slow time can be below the limit,
+    which ends only well below."""
+    if all(each is None or each >= limit_ms for each in shown):
+        return f"{limit_ms} ms is slow"
+    well = f"{WELL_SHARE * limit_ms:g} ms for {seconds(WELL_AFTER.total_seconds())}"
+    return f"slow from {limit_ms} ms until below {well}"
 
 
 def slow_volume(
@@ -107,36 +130,36 @@ def slow_volume(
     disk: BusyDisk | None,
     *,
     at: datetime,
+    average_ms: float | None,
     each_ms: float | None,
     limit_ms: int = SLOW_READ_MS,
 ) -> HealthFinding:
-    """Of a volume whose reads are slow, or were a few minutes ago: the last sample ended `at`, and
-    a read took `each_ms` in it, None where it had none."""
-    lasted = seconds((slow.last - slow.begun).total_seconds())
+    """Of a volume whose reads are slow, or were a few minutes ago. A read took `average_ms` in that
+    time, and `each_ms` in the last sample, None where it had none, which ended `at`."""
     if at > slow.last:
         ago = seconds((at - slow.last).total_seconds())
-        now = "There were none in the last sample."
-        if each_ms is not None:
-            now = f"They take {ms(each_ms)} on average now."
-        what = f"Reads of {label} were slow for {lasted}, until {ago} ago. {now}"
+        what = f"Reads of {label} were slow for {slow.lasted}, until {ago} ago"
+        limit = limit_words(limit_ms, average_ms)
     else:
-        each = f"{ms(each_ms)} on average ({limit_ms} ms is slow)"
-        what = f"Reads of {label} have been slow for {lasted}: they take {each}."
-    if disk is None or not disk.users:
-        return HealthFinding(
-            "volume_slow", "warning", what, "Open the volume's charts, and its host's disks."
+        what = f"Reads of {label} have been slow for {slow.lasted}"
+        limit = limit_words(limit_ms, average_ms, each_ms)
+    now = ms(each_ms) if each_ms is not None else "none"
+    what = f"{what}: {ms(average_ms)} on average ({limit}). In the last sample: {now}."
+    correction = "Open the volume's charts, and its host's disks."
+    if disk is not None and disk.users:
+        what = f"{what} {disk.words}."
+        correction = (
+            f"{disk.users[0].label} {'used' if disk.was else 'uses'} {disk.name} most. See Cache "
+            "advice of the host, or move a volume to another disk."
         )
     return HealthFinding(
-        "volume_slow", "warning", f"{what} {disk.words}.", _remedy(disk, volume_id)
-    )
-
-
-def _remedy(disk: BusyDisk, volume_id: int) -> str:
-    first = disk.users[0]
-    who = "This volume itself" if first.volume_id == volume_id else first.label
-    return (
-        f"{who} uses {disk.name} most. See Cache advice of the host, or move a volume to another "
-        "disk."
+        "volume_slow",
+        "warning",
+        what,
+        correction,
+        since=slow.begun,
+        waits_for=disk.name if disk is not None else "",
+        is_culprit=disk is not None and bool(disk.users) and disk.users[0].volume_id == volume_id,
     )
 
 

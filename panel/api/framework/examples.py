@@ -258,7 +258,7 @@ OWN: Final[dict[str, Json]] = {
         "verdict": "better",
     },
     "SlownessShape": {
-        "what": "Reads take 24.2 ms on average (20 ms is slow).",
+        "what": "For 12 min, a read has taken 24.2 ms on average (20 ms is slow).",
         "why": "web12 data has 90 % of the I/O time of sdc, this volume 7 %.",
         "lacks": [],
         "no_remedy": "",

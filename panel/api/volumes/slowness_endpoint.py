@@ -54,7 +54,9 @@ class SlownessShape(Shape):
     """Why a volume is slow. Shares are of the I/O time of the disk that it waits for."""
 
     state = Choice("Whether its reads are slow; `over`: they were slow earlier.", list(SpeedState))
-    read_ms = Float("Average read time in milliseconds; null: no reads.", null=True)
+    read_ms = Float(
+        "Average read time of the slow time, else of the last minutes; null: no reads.", null=True
+    )
     limit_ms = Integer("Average read time in milliseconds from which reads are slow.")
     since = DateTime("When the last slow time began; null: there was none.", null=True)
     until = DateTime("When it ended; null: it continues, or there was none.", null=True)
@@ -73,7 +75,9 @@ class SlownessShape(Shape):
     users = SlowUserShape("The volumes that use the disk most.", many=True, staff=True)
     remedies = SlowRemedyShape("Remedies, best first.", many=True, staff=True)
     no_remedy = Text("What does not help, and why; empty: nothing known.", staff=True)
-    changes = SlowChangeShape("Changes before it, newest first.", many=True)
+    changes = SlowChangeShape(
+        "Changes before it: those of top users of the disk first, then the newest.", many=True
+    )
 
 
 AT: Final = Moment("at", "The moment to explain. Default: now.")

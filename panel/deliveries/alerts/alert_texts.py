@@ -74,8 +74,9 @@ def state_of_alert(alert: Alert) -> Chip:
         return Chip("quiet", "person", "acknowledged")
     if alert.hushed_by:
         return Chip("quiet", "wait", alert.get_hushed_by_display())
-    if alert.cause_id is not None:
-        return Chip("quiet", "info", "follows from another")
+    if alert.cause is not None:
+        is_sibling = alert.cause.code == alert.code
+        return Chip("quiet", "info", f"{'listed with' if is_sibling else 'follows from'} another")
     if alert.is_flapping:
         return Chip("warning", "warning", "flapping")
     if alert.absent_since is not None:

@@ -180,8 +180,10 @@ class AlertFilter(forms.Form):
 
 def in_usual_order(alerts: AlertQuerySet) -> AlertQuerySet:
     """Open before resolved, unacknowledged before others, then the gravest."""
+    opened, same = Q(effects__opened_at__isnull=False), Q(effects__code=F("code"))
     numbered = alerts.with_names().annotate(
-        effect_count=Count("effects", filter=Q(effects__opened_at__isnull=False))
+        sibling_count=Count("effects", filter=opened & same),
+        effect_count=Count("effects", filter=opened & ~same),
     )
     graver = Case(When(resolved_at=None, then=F("rank")), default=Value(0))
     return numbered.order_by(PLACE, graver, F("resolved_at").desc(nulls_first=True), "-opened_at")

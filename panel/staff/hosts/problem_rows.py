@@ -145,7 +145,7 @@ def _short(problem: Problem) -> str:
     """What its sentence says beside what the volumes have in common."""
     text = own_text(problem)
     own = text.partition(": ")[2] or text
-    return own.partition(" was ")[0]
+    return own.partition(". ")[0].partition(" was ")[0]
 
 
 def own_text(problem: Problem) -> str:
@@ -154,4 +154,5 @@ def own_text(problem: Problem) -> str:
     rest = rest.removeprefix(f"{problem.subject_label} ")
     if rest != problem.message:
         return rest[:1].upper() + rest[1:]
-    return problem.message.replace(f" of {problem.subject}", "")
+    without = problem.message.replace(f" of {problem.subject}", "")
+    return without.replace(f" of {problem.subject_label}", "")

@@ -28,8 +28,7 @@ from storage.analysis.slowness import staff_words
 from storage.analysis.slowness.explanation import Help, SlowExplanation, SlowRemedy, SpeedState
 from storage.analysis.slowness.staff_words import RemedyWords
 from storage.formatting import size
-from storage.health.slowness import BUSY_FOR
-from storage.models import Host, Volume
+from storage.models import CacheCondition, Host, Volume
 from storage.problems.all_kinds import kind_of
 from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot
@@ -37,10 +36,10 @@ from storage.volumes.snapshot import VolumeSnapshot
 OWN_WORDS: Final = ("read_time", "disk_load")
 """What alerts that are judged by these say, the card says itself."""
 TITLES: Final = {
-    SpeedState.SLOW: "Why is it slow?",
-    SpeedState.OVER: "Why was it slow?",
-    SpeedState.WELL: "Is it slow?",
-    SpeedState.UNKNOWN: "Is it slow?",
+    SpeedState.SLOW: "Why is {} slow?",
+    SpeedState.OVER: "Why was {} slow?",
+    SpeedState.WELL: "Is {} slow?",
+    SpeedState.UNKNOWN: "Is {} slow?",
 }
 NOT_ALLOWED: Final = "Requires the operator role."
 
@@ -69,10 +68,11 @@ class CardRemedy:
 
 @dataclass(frozen=True, slots=True)
 class SlowCard:
-    """What the card shows. `subject` is the volume or disk in words, `url` the card's own page;
-    `all_url` shows every user of every disk at that time, `history_url` the time line."""
+    """What the card shows. `title` asks for it, and `heading` for the volume or disk by name; `url`
+    is the card's own page. `all_url` shows every user of every disk at that time, `history_url`
+    the time line."""
 
-    subject: str
+    heading: str
     title: str
     url: str
     explanation: SlowExplanation
@@ -92,11 +92,15 @@ class SlowCard:
 
 
 def slow_card(row: VolumeSnapshot, user: Person, now: datetime) -> SlowCard | None:
-    """For the page of a volume; None where its reads are not slow now."""
-    read_ms = row.latest.read_ms if row.latest is not None and not row.is_stale else None
-    if row.host is None or read_ms is None or read_ms < row.slow_limit.ms:
+    """For the page of a volume; None where its reads are not slow now and no alert says that they
+    are. Only what the last sample or the last judgement called slow is looked at."""
+    if row.host is None or row.latest is None or row.is_stale:
         return None
-    return _of_volume(row, user, now)
+    noted = CacheCondition.objects.filter(volume=row.volume, noted__has_key="slow")
+    if (row.latest.read_ms or 0.0) < row.slow_limit.ms and not noted.exists():
+        return None
+    card = _of_volume(row, user, now)
+    return card if card.explanation.is_slow or card.explanation.timing.is_alerted else None
 
 
 @staff_view()
@@ -145,12 +149,13 @@ def _card(reasons: Slowness, user: Person, subject: str, url: str) -> SlowCard:
     labels = {key: row.volume.label for key, row in figures.rows.items()}
     own, host = figures.rows.get(explanation.volume_id or 0), figures.host
     place = TimelinePlace(volume=own.volume) if own is not None else TimelinePlace(host=host)
+    title = TITLES[explanation.timing.state]
     history = reverse("host-history", args=[host.key]) if host is not None else ""
     if own is not None:
         history = reverse("volume-history", args=[own.volume.key])
     return SlowCard(
-        subject=subject,
-        title=TITLES[explanation.timing.state],
+        heading=title.format(subject),
+        title=title.format("it"),
         url=url,
         explanation=explanation,
         what=staff_words.what_is(explanation),
@@ -167,7 +172,7 @@ def _card(reasons: Slowness, user: Person, subject: str, url: str) -> SlowCard:
             for each in explanation.top
             if each.volume_id in figures.rows
         ),
-        lacks=tuple(staff_words.LACKS[each] for each in explanation.lacks),
+        lacks=staff_words.lacks(explanation),
         remedies=tuple(_remedies(reasons, labels, user)),
         closed=staff_words.closed_caches(explanation, labels),
         no_remedy=staff_words.no_remedy(explanation),
@@ -188,9 +193,10 @@ def _card(reasons: Slowness, user: Person, subject: str, url: str) -> SlowCard:
 def _all_url(host: Host | None, explanation: SlowExplanation) -> str:
     if host is None or explanation.disk is None:
         return ""
-    looked_at = LOOKED_AT if explanation.volume_id is not None else BUSY_FOR
-    at = explanation.timing.looked_at.astimezone(UTC)
-    asked = urlencode({"at": f"{at:%Y-%m-%dT%H:%M:%SZ}", "for": round(looked_at.total_seconds())})
+    timing = explanation.timing
+    span = timing.looked_at - timing.looked_from if timing.looked_from is not None else LOOKED_AT
+    at = timing.looked_at.astimezone(UTC)
+    asked = urlencode({"at": f"{at:%Y-%m-%dT%H:%M:%SZ}", "for": round(span.total_seconds())})
     return f"{reverse('host', args=[host.key])}?{asked}#who"
 
 

@@ -135,7 +135,7 @@ def figures(request: HttpRequest, key: str) -> HttpResponse:
         **_latest(row),
         **watch_context(row.volume, timezone.now()),
         **live_context(row.volume),
-        "chips": row_chips(row),
+        "chips": row_chips(row, is_summary=True),
         "is_renewed": True,
     }
     return render(request, "staff/volumes/_figures.html", context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import maxsize
 from typing import Any
 from urllib.parse import urlencode
 
@@ -30,7 +31,7 @@ def frame(request: HttpRequest, row: VolumeSnapshot, tab: str) -> dict[str, Any]
         "row": row,
         "volume": row.volume,
         "host": row.host,
-        "chips": row_chips(row),
+        "chips": row_chips(row, is_summary=tab == "volume"),
         "menu": menu_of(row, request.user, timezone.now()),
         "tab": tab,
         "tabs": list(_tabs(row, tab)),
@@ -55,9 +56,10 @@ def _tabs(row: VolumeSnapshot, tab: str) -> Iterator[Tab]:
             yield Tab(name, title, reverse(name, args=[row.volume.key]))
 
 
-def row_chips(row: VolumeSnapshot) -> tuple[Chip, ...]:
-    """What the list of volumes says of it too."""
-    return chips_of(row.volume, row.placement, row.latest, row.slow_limit.ms)
+def row_chips(row: VolumeSnapshot, *, is_summary: bool) -> tuple[Chip, ...]:
+    """What the list of volumes says of it too. The summary says itself whether it is slow."""
+    slow_from_ms = maxsize if is_summary else row.slow_limit.ms
+    return chips_of(row.volume, row.placement, row.latest, slow_from_ms)
 
 
 def asked(request: HttpRequest, names: tuple[str, ...]) -> str:

@@ -65,7 +65,8 @@ def demand_by_host(of: Collection[UncachedVolume], now: datetime) -> dict[int, S
             offered = within(SIZES_BYTES, each.size_bytes)
             wanted = sizes.get(each.volume_id)
             if wanted is None:
-                wanted = by_traffic(offered, wait.bytes_per_day).size_bytes or 0
+                chosen = by_traffic(offered, wait.bytes_per_day, each.size_bytes)
+                wanted = chosen.size_bytes or 0
             helped = frozenset([each.volume_id]) if wanted else frozenset[int]()
             demand[each.host_id] += SsdDemand(1, wait.reads * DAY, wanted, helped)
     return dict(demand)

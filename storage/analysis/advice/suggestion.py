@@ -186,7 +186,7 @@ def _advised(use: LoadShare, usual: UsualWait, curves: ForecastByKind) -> CacheA
     row, sizes = use.row, offered_sizes(use.row)
     through = _prospects(curves, row.technology.name, sizes, writeback=False)
     if not through:
-        chosen = by_traffic(sizes, usual.bytes_per_day)
+        chosen = by_traffic(sizes, usual.bytes_per_day, row.volume.size_bytes)
         reasons = (f"{NOT_KNOWN} {chosen.reason}",)
         return CacheAdvice(chosen.size_bytes or sizes[0], "writethrough", None, reasons)
     back = _prospects(curves, row.technology.name, sizes, writeback=True)

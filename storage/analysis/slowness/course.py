@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -12,6 +12,7 @@ from storage.health.slowness import SlowSpell, slow_spell
 LOOKED_BACK: Final = timedelta(hours=6)
 """What lasts longer is known to have lasted so long at least."""
 STEP_SECONDS: Final = 60
+"""Slowness is judged by whole minutes of the clock, so that whoever looks finds the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,38 +28,60 @@ class ReadMinute:
 
 @dataclass(frozen=True, slots=True)
 class ReadCourse:
-    """The last slow time of a volume up to the end of what is known: `spell` is None where there
-    was none. `is_now`: it was slow when the last sample was taken, at `ended`. `is_older`: it was
-    slow already where the figures begin."""
+    """The reads of a volume up to the end of what is known, at `ended`. `current` is the slow time
+    that is not over, `spell` that or the last one before; None where there was none."""
 
-    ended: datetime | None = None
+    minutes: Sequence[ReadMinute] = ()
+    current: SlowSpell | None = None
     spell: SlowSpell | None = None
-    is_now: bool = False
-    is_older: bool = False
+
+    @property
+    def ended(self) -> datetime | None:
+        return self.minutes[-1].at if self.minutes else None
+
+    @property
+    def is_now(self) -> bool:
+        """Whether reads were slow in the last minute."""
+        return self.current is not None and self.current.last == self.ended
+
+    def between(self, first: datetime, last: datetime) -> Sequence[ReadMinute]:
+        return [each for each in self.minutes if first < each.at <= last]
+
+    def average_ms(self, first: datetime, last: datetime) -> float | None:
+        """What a read took between the two; None without reads."""
+        minutes = self.between(first, last)
+        reads = sum(each.reads for each in minutes)
+        return sum(each.read_ms for each in minutes) / reads if reads else None
 
 
-def read_course(minutes: Sequence[ReadMinute], limit_ms: int) -> ReadCourse:
+def read_course(
+    minutes: Sequence[ReadMinute], limit_ms: int, noted: SlowSpell | None = None
+) -> ReadCourse:
     """The oldest first; a minute or two that are slow count as now, but not as a slow time that
-    was."""
+    was. `noted` is the slow time as it was known before, which may have begun before the
+    figures."""
     if not minutes:
         return ReadCourse()
-    spell: SlowSpell | None = None
+    current: SlowSpell | None = None
     lasting: SlowSpell | None = None
+    first = minutes[0].at - minutes[0].lasted
     for each in minutes:
-        spell = slow_spell(
-            spell,
+        current = slow_spell(
+            current,
             at=each.at,
             lasted=each.lasted,
             reads=each.reads,
             read_ms=each.read_ms,
             limit_ms=limit_ms,
         )
-        if spell is not None and spell.is_lasting:
-            lasting = spell
-    ended, last = minutes[-1].at, spell or lasting
-    first = minutes[0].at - minutes[0].lasted
-    is_older = last is not None and last.begun <= first
-    return ReadCourse(ended, last, spell is not None and spell.last == ended, is_older)
+        if current is not None and current.begun == first:
+            begun, is_older = first, True
+            if noted is not None and noted.begun <= first <= noted.last:
+                begun, is_older = noted.begun, noted.is_older
+            current = replace(current, begun=begun, is_older=is_older)
+        if current is not None and current.is_lasting:
+            lasting = current
+    return ReadCourse(minutes, current, current or lasting)
 
 
 def busy_since(

@@ -4,8 +4,18 @@ host, or another customer's volume: neighbours are a share. Pure."""
 from __future__ import annotations
 
 from storage.analysis.slowness.explanation import Cause, Lack, SlowExplanation, SpeedState
-from storage.formatting import ms, percent
+from storage.formatting import ms, percent, seconds
 from storage.language import gettext
+
+
+def question(explanation: SlowExplanation) -> str:
+    """What the explanation answers."""
+    match explanation.timing.state:
+        case SpeedState.SLOW:
+            return gettext("Why is it slow?")
+        case SpeedState.OVER:
+            return gettext("Why was it slow?")
+    return gettext("Is it slow?")
 
 
 def what_is(explanation: SlowExplanation) -> str:
@@ -15,27 +25,29 @@ def what_is(explanation: SlowExplanation) -> str:
         return gettext("There is no current data of your volume.")
     if speed.read_ms is None or Lack.READS in explanation.lacks:
         return gettext("Your volume reads too little to measure its speed.")
-    if state == SpeedState.SLOW:
-        text = gettext("A read takes {time} on average. From {limit} ms on we call it slow.")
-    elif state == SpeedState.OVER:
+    if state == SpeedState.OVER:
         return gettext("Reads are no longer slow.")
-    else:
-        text = gettext("Reads are not slow: a read takes {time} on average.")
-    return text.format(time=ms(speed.read_ms), limit=speed.limit_ms)
+    text = gettext("Reads are not slow: over the last {span}, a read took {time} on average.")
+    if state == SpeedState.SLOW:
+        text = gettext(
+            "For {span}, a read has taken {time} on average. From {limit} ms on we call it slow."
+        )
+    span = seconds(speed.over.total_seconds())
+    return text.format(span=span, time=ms(speed.read_ms), limit=speed.limit_ms)
 
 
 def where_is(explanation: SlowExplanation) -> str:
     """What kind of disk it waits for, or waited for, and how busy that is; "" where that is not
     known."""
-    disk, is_over = explanation.disk, explanation.timing.state == SpeedState.OVER
+    disk, is_past = explanation.disk, explanation.timing.is_past
     if disk is None:
         return ""
     kind = gettext("the SSD of its cache") if disk.is_fast else gettext("the slow disk (HDD)")
     if disk.busy is None:
         text = gettext("Your volume waits for {disk}.")
-        return (gettext("Your volume waited for {disk}.") if is_over else text).format(disk=kind)
+        return (gettext("Your volume waited for {disk}.") if is_past else text).format(disk=kind)
     text = gettext("Your volume waits for {disk}, which is {busy} busy.")
-    if is_over:
+    if is_past:
         text = gettext("Your volume waited for {disk}, which was {busy} busy.")
     return text.format(disk=kind, busy=percent(disk.busy))
 
@@ -43,12 +55,24 @@ def where_is(explanation: SlowExplanation) -> str:
 def why_is(explanation: SlowExplanation) -> str:
     """The reason, in a sentence or two."""
     others, own = percent(explanation.others_share), percent(explanation.own_share)
-    disk = explanation.disk
+    disk, is_past = explanation.disk, explanation.timing.is_past
     if explanation.cause == Cause.UNLOADED and disk is not None and disk.is_fast:
+        if is_past:
+            return gettext("This SSD had little to do, so it is not what made reads slow.")
         return gettext("This SSD has little to do, so it is not what makes reads slow.")
-    if explanation.cause == Cause.UNLOADED and explanation.timing.state == SpeedState.WELL:
-        return gettext("The disk has little to do.")
-    reason = _reason_then if explanation.timing.state == SpeedState.OVER else _reason
+    if explanation.cause == Cause.UNLOADED and explanation.timing.since is None:
+        return (
+            gettext("The disk had little to do.")
+            if is_past
+            else gettext("The disk has little to do.")
+        )
+    if explanation.cause == Cause.ITSELF and not explanation.is_queueing:
+        text = gettext(
+            "Your share of the work of this disk: {own}. Most of the time of a read is the disk's "
+            "own."
+        )
+        return text.format(own=own)
+    reason = _reason_then if is_past else _reason
     return reason(explanation.cause).format(others=others, own=own)
 
 
@@ -96,15 +120,17 @@ def _reason_then(cause: Cause) -> str:
     return gettext("There is too little data to name a reason.")
 
 
-def helps(explanation: SlowExplanation, *, has_cache: bool) -> str:
-    """What may help; "" where nothing of what is sold does."""
+def helps(explanation: SlowExplanation, *, has_cache: bool, has_forecast: bool) -> str:
+    """What may help; "" where nothing of what is sold does. Plans show what each would bring only
+    where there is a forecast."""
     disk = explanation.disk
     if disk is None or disk.is_fast or explanation.cause in (Cause.OUTSIDE, Cause.FAULT):
         return ""
-    if explanation.cause == Cause.UNKNOWN or explanation.timing.state == SpeedState.WELL:
+    if explanation.cause == Cause.UNKNOWN or explanation.timing.since is None:
         return ""
+    text = gettext("Reads from a cache do not wait for this disk.")
     if has_cache:
-        return gettext("A larger cache may help. The plans show what each would bring.")
-    return gettext(
-        "Reads from a cache do not wait for this disk. The plans show what each would bring."
-    )
+        text = gettext("A larger cache may help.")
+    if has_forecast:
+        text = f"{text} {gettext('The plans show what each would bring.')}"
+    return text

@@ -18,12 +18,12 @@ BEFORE: Final = timedelta(days=1)
 """What changed so long before it began may have to do with it."""
 AT_ONCE: Final = timedelta(minutes=1)
 """It begins with a sample: what happened while that was taken is no later."""
-MOST_CHANGES: Final = 6
 MUCH: Final = 0.5
 """Of a disk's I/O time: who has so much of it is the reason."""
 HARDLY_BUSY: Final = 0.25
 """A disk that is busy for less of the time adds at most a third to the time of an I/O: in a queue
-with random arrivals, utilisation u makes an I/O wait u / (1 - u) of its service time (M/M/1)."""
+with random arrivals, utilisation u makes an I/O wait u / (1 - u) of its service time (M/M/1). From
+`MUCH` on, it waits longer than it takes."""
 
 
 class SpeedState(StrEnum):
@@ -68,17 +68,20 @@ class Help(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadSpeed:
-    """What a read takes on average, None where nothing is read, and from when on that is slow."""
+    """What a read takes on average `over` a time, None where nothing is read, and from when on that
+    is slow. The time is the slow one as far as it is looked at, else the last minutes."""
 
     read_ms: float | None
     limit_ms: int
+    over: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Whether it is slow, and when: `since` and `until` are of the last slow time, `until` None
     while it lasts; `is_older`: it began before what is looked at. `is_alerted`: an alert about its
-    speed is open. `looked_at` is the end of what the figures are of."""
+    speed is open. The figures of the disk are of `looked_from` to `looked_at`; None: there are
+    none."""
 
     state: SpeedState
     looked_at: datetime
@@ -86,6 +89,12 @@ class Timing:
     until: datetime | None = None
     is_older: bool = False
     is_alerted: bool = False
+    looked_from: datetime | None = None
+
+    @property
+    def is_past(self) -> bool:
+        """Whether the figures are not of now."""
+        return self.state in (SpeedState.OVER, SpeedState.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ class SlowExplanation:
     """`volume_id` is None where it is of a disk. `top` are the greatest users of the disk;
     `own_share`, `others_share` and `outside_share` (None: not counted) are of its I/O time, 0 to 1.
     `remedies` come in the order in which they help; `closed` are caches that would not help, or
-    that cannot be had now. `changes` are the last before it began, newest first."""
+    that cannot be had now. `changes` are those shortly before it began, newest first."""
 
     volume_id: int | None
     timing: Timing
@@ -151,6 +160,11 @@ class SlowExplanation:
     @property
     def is_slow(self) -> bool:
         return self.timing.state == SpeedState.SLOW
+
+    @property
+    def is_queueing(self) -> bool:
+        """Whether I/Os wait longer for each other than they take; not known counts as such."""
+        return self.disk is None or self.disk.busy is None or self.disk.busy >= MUCH
 
     @property
     def others(self) -> tuple[DiskUser, ...]:
@@ -182,9 +196,12 @@ def explain(
     if disk is not None and disk.busy is None:
         missing[Lack.BUSY] = None
     top = tuple(user for user in users[:NAMED] if user.share >= LEAST_SHARE)
-    cause = _cause(volume_id, timing, disk, bool(faults), own, others, tuple(missing))
+    cause = _cause(volume_id, timing, disk, bool(faults), own, others)
     remedies, closed = _remedies(volume_id, cause, disk, users, offers)
-    if timing.state == SpeedState.WELL and not timing.is_alerted and not faults:
+    is_well = timing.state == SpeedState.WELL or (
+        timing.state == SpeedState.UNKNOWN and timing.since is None
+    )
+    if is_well and not timing.is_alerted and not faults:
         remedies, closed = (), ()
     return SlowExplanation(
         volume_id=volume_id,
@@ -205,9 +222,9 @@ def explain(
 
 
 def last_changes(changes: Iterable[PastChange], before: datetime) -> tuple[PastChange, ...]:
-    """The newest of those within a day before, or at that moment."""
+    """Those within a day before, or at that moment, the newest first."""
     near = [each for each in changes if before - BEFORE <= each.at <= before + AT_ONCE]
-    return tuple(sorted(near, key=lambda each: (each.at, each.number), reverse=True)[:MOST_CHANGES])
+    return tuple(sorted(near, key=lambda each: (each.at, each.number), reverse=True))
 
 
 def _cause(
@@ -217,11 +234,10 @@ def _cause(
     has_fault: bool,
     own: float,
     others: float,
-    lacks: Sequence[Lack],
 ) -> Cause:
     if has_fault:
         return Cause.FAULT
-    if disk is None or timing.state == SpeedState.UNKNOWN or Lack.SAMPLES in lacks:
+    if disk is None or (timing.state == SpeedState.UNKNOWN and timing.looked_from is None):
         return Cause.UNKNOWN
     if disk.other_share is not None and disk.other_share >= MUCH:
         return Cause.OUTSIDE

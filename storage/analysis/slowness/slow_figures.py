@@ -3,24 +3,24 @@ here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final
 
 import numpy as np
 
 from storage.analysis.disk_activity import DisksThen, array_members, busy_courses, disks_then
-from storage.analysis.disk_condition import LOOKED_AT, slow_disk
+from storage.analysis.disk_condition import LOOKED_AT, slow_disk, slow_span
 from storage.analysis.disk_users import UsedDisk
 from storage.analysis.size_curve import chosen_size
 from storage.analysis.slowness.course import (
     LOOKED_BACK,
     STEP_SECONDS,
+    ReadCourse,
     ReadMinute,
     busy_since,
-    read_course,
 )
 from storage.analysis.slowness.explanation import (
     CacheOffer,
@@ -29,18 +29,17 @@ from storage.analysis.slowness.explanation import (
     SpeedState,
     Timing,
 )
+from storage.analysis.slowness.read_courses import read_courses
+from storage.formatting import size
 from storage.health.slowness import BUSY_FOR, LEAST_READS_PER_SECOND, NAMED, is_saturated
 from storage.inventory.facts import HostFacts
-from storage.metrics.samples.aggregate import aggregate
-from storage.metrics.samples.chunk_store import VOLUMES
-from storage.models import Host, Volume
+from storage.models import Host
 from storage.models.host import silent_seconds
 from storage.stored_inventory import inventory_of
 from storage.volumes.cache_wish import no_size, offered_sizes
 from storage.volumes.ownership import owned_since
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-READS: Final = VOLUMES.only("dt_ms", "reads", "read_ms")
 FIRST_MODE: Final = "writethrough"
 
 
@@ -64,37 +63,14 @@ def of_volume(row: VolumeSnapshot, at: datetime, *, for_customer: bool = False) 
     """The volume up to that moment. For its customer nothing of another one's time counts, and
     neither the rows of neighbours nor advice are read."""
     since = owned_since(row.volume) if for_customer else None
-    start = max(at - LOOKED_BACK, since) if since is not None else at - LOOKED_BACK
-    minutes = _read_minutes(row.volume, start, at)
-    course = read_course(minutes, row.slow_limit.ms)
-    lacks: list[Lack] = []
-    looked_at = course.ended or at
-    if course.ended is None or at - course.ended > timedelta(seconds=silent_seconds()):
-        state = SpeedState.UNKNOWN
-        lacks.append(Lack.SAMPLES)
-    elif course.spell is not None:
-        state = SpeedState.SLOW if course.is_now else SpeedState.OVER
-        looked_at = course.spell.last
-    else:
-        state = SpeedState.WELL
-    near = [each for each in minutes if looked_at - LOOKED_AT < each.at <= looked_at]
-    reads, seconds = sum(each.reads for each in near), sum(_seconds(each) for each in near)
-    if state == SpeedState.WELL and reads < LEAST_READS_PER_SECOND * seconds:
-        lacks.append(Lack.READS)
-    read_ms = sum(each.read_ms for each in near) / reads if reads else None
-    spell = course.spell
-    timing = Timing(
-        state,
-        looked_at,
-        spell.begun if spell is not None else None,
-        spell.last if spell is not None and state == SpeedState.OVER else None,
-        course.is_older,
-    )
-    speed = ReadSpeed(read_ms, row.slow_limit.ms)
+    limit_ms = row.slow_limit.ms
+    course = read_courses({row.volume.pk: limit_ms}, at, since=since)[row.volume.pk]
+    timing, speed, lacks = _timed(course, at, limit_ms)
     if row.host is None or row.facts is None:
         lacks.append(Lack.INVENTORY)
         return SlowFigures(row.volume.pk, row.host, timing, speed, lacks=tuple(lacks))
-    then = disks_then(row.host, row.facts, max(start, looked_at - LOOKED_AT), looked_at)
+    start, end = timing.looked_from or at - LOOKED_AT, timing.looked_at
+    then = disks_then(row.host, row.facts, max(start, since) if since else start, end)
     disk = _waited_for(row.volume.pk, then)
     known = {} if for_customer else {row.volume.pk: row}
     rows = {} if for_customer else _rows(disk, then, row.host, row.facts, known)
@@ -103,6 +79,41 @@ def of_volume(row: VolumeSnapshot, at: datetime, *, for_customer: bool = False) 
     return SlowFigures(
         row.volume.pk, row.host, timing, speed, disk, names, offers, tuple(lacks), rows
     )
+
+
+def _timed(course: ReadCourse, at: datetime, limit_ms: int) -> tuple[Timing, ReadSpeed, list[Lack]]:
+    """When it was slow and how slow, and what the course lacks. Without figures of this moment
+    their last ones count."""
+    spell, ended = course.spell, course.ended
+    if ended is None:
+        return Timing(SpeedState.UNKNOWN, at), ReadSpeed(None, limit_ms), [Lack.SAMPLES]
+    lacks: list[Lack] = []
+    state = SpeedState.WELL
+    if at - ended > timedelta(seconds=silent_seconds()):
+        state = SpeedState.UNKNOWN
+        lacks.append(Lack.SAMPLES)
+    elif spell is not None:
+        state = SpeedState.SLOW if course.is_now else SpeedState.OVER
+    if spell is None:
+        read_from, looked_from, looked_at = ended - LOOKED_AT, ended - LOOKED_AT, ended
+    else:
+        read_from, looked_at = spell.begun, spell.last
+        looked_from, _ = slow_span(spell, looked_at)
+    minutes = course.between(read_from, looked_at)
+    reads, seconds = sum(each.reads for each in minutes), sum(_seconds(each) for each in minutes)
+    if spell is None and reads < LEAST_READS_PER_SECOND * seconds:
+        lacks.append(Lack.READS)
+    timing = Timing(
+        state,
+        looked_at,
+        since=spell.begun if spell is not None else None,
+        until=looked_at if state == SpeedState.OVER else None,
+        is_older=spell is not None and spell.is_older,
+        looked_from=looked_from,
+    )
+    begun = max(read_from, minutes[0].at - minutes[0].lasted) if minutes else read_from
+    average_ms = course.average_ms(read_from, looked_at)
+    return timing, ReadSpeed(average_ms, limit_ms, looked_at - begun), lacks
 
 
 def of_disk(host: Host, name: str, at: datetime) -> SlowFigures | None:
@@ -130,7 +141,13 @@ def of_disk(host: Host, name: str, at: datetime) -> SlowFigures | None:
     lacks = () if disk.busy is not None else (Lack.SAMPLES,)
     if lacks:
         state = SpeedState.UNKNOWN
-    timing = Timing(state, at, since if state == SpeedState.SLOW else None, None, is_older)
+    timing = Timing(
+        state,
+        at,
+        since=since if state == SpeedState.SLOW else None,
+        is_older=is_older,
+        looked_from=at - BUSY_FOR if state != SpeedState.UNKNOWN else None,
+    )
     rows = _rows(disk, then, host, facts, {})
     offers = _offers(None, disk, rows, at)
     names = _names(disk, facts)
@@ -139,19 +156,6 @@ def of_disk(host: Host, name: str, at: datetime) -> SlowFigures | None:
 
 def _seconds(minute: ReadMinute) -> float:
     return minute.lasted.total_seconds()
-
-
-def _read_minutes(volume: Volume, start: datetime, end: datetime) -> list[ReadMinute]:
-    parts = aggregate([volume.pk], start, end, kind=READS, step=STEP_SECONDS)
-    return [
-        ReadMinute(
-            datetime.fromtimestamp(each.ended, UTC),
-            timedelta(seconds=each.ended - each.began),
-            each.sums.reads,
-            each.sums.read_ms,
-        )
-        for each in sorted(parts, key=lambda each: each.n)
-    ]
 
 
 def _waited_for(volume_id: int, then: DisksThen) -> UsedDisk | None:
@@ -208,15 +212,24 @@ def _offers(
 
 def _offer(row: VolumeSnapshot, at: datetime) -> CacheOffer:
     """As the form of a cache chooses."""
-    sizes = offered_sizes(row)
+    room = offered_sizes(row)
+    sizes = [each for each in room if each <= row.volume.size_bytes]
     choice = chosen_size(row, sizes, at)
     mode = row.cache.mode if row.cache is not None else FIRST_MODE
-    refusal = row.refusal(row.wish) or (None if sizes else no_size(row))
+    refusal = row.refusal(row.wish) or (None if room else no_size(row))
     return CacheOffer(
         row.volume.pk,
         row.cache is not None,
         mode,
         choice.size_bytes if choice is not None else None,
-        choice.reason if choice is not None else "",
+        choice.reason if choice is not None else _too_small(row, room),
         refusal.message if refusal is not None else "",
     )
+
+
+def _too_small(row: VolumeSnapshot, room: Sequence[int]) -> str:
+    """Why no size is offered where there is room for one."""
+    if not room:
+        return ""
+    least, whole = size(room[0]), size(row.volume.size_bytes)
+    return f"The smallest size that is offered ({least}) is larger than the volume ({whole})."

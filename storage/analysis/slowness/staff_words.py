@@ -15,16 +15,18 @@ from storage.analysis.slowness.explanation import (
     SlowRemedy,
     SpeedState,
 )
-from storage.formatting import ms, percent, size
+from storage.formatting import ms, percent, seconds, size
+from storage.health.slowness import limit_words
 from storage.inventory.facts import LogicalVolume
+from storage.templatetags.units import stamp
 
 Labels = Mapping[int, str]
 """What volumes are called, by primary key."""
 LIMITED_TO: Final = 2
 """A guest is limited to this part of what it does now: one in two."""
+LOOK: Final = "look whether the host answers and the volume is active."
 LACKS: Final[Mapping[Lack, str]] = {
-    Lack.SAMPLES: "There are no figures of that time: look whether the host answers and the volume "
-    "is active.",
+    Lack.SAMPLES: f"There are no figures of that time: {LOOK}",
     Lack.READS: "It reads too little to say how long a read takes.",
     Lack.INVENTORY: "The host has sent no inventory yet, so it is not known which disk it lies on.",
     Lack.DISK: "No disk below it has figures of that time, so it is not known what it waited for.",
@@ -41,17 +43,33 @@ def what_is(explanation: SlowExplanation) -> str:
     state, speed = explanation.timing.state, explanation.speed
     if speed is None:
         return _what_disk_does(explanation)
+    taken, span = f"{ms(speed.read_ms)} on average", seconds(speed.over.total_seconds())
     limit = f"{speed.limit_ms} ms is slow"
-    taken = ms(speed.read_ms)
     if state == SpeedState.UNKNOWN:
-        return "How fast it is now is not known."
+        now = "How fast it is now is not known."
+        if speed.read_ms is None:
+            return now
+        return f"{now} By its last figures, for {span}, a read took {taken} ({limit})."
     if speed.read_ms is None:
         return "Nothing was read."
-    if state == SpeedState.SLOW:
-        return f"Reads take {taken} on average ({limit})."
+    if state == SpeedState.WELL:
+        return f"Its reads are not slow: a read took {taken} over the last {span} ({limit})."
+    limit = limit_words(speed.limit_ms, speed.read_ms)
     if state == SpeedState.OVER:
-        return f"Its reads are no longer slow. They took {taken} on average then ({limit})."
-    return f"Its reads are not slow: they take {taken} on average ({limit})."
+        return f"Its reads are no longer slow. For {span}, a read took {taken} ({limit})."
+    return f"For {span}, a read has taken {taken} ({limit})."
+
+
+def lacks(explanation: SlowExplanation) -> tuple[str, ...]:
+    """What is missing, a sentence for each."""
+    last = explanation.timing.looked_at
+    since = explanation.timing.looked_from is not None
+    return tuple(
+        f"There are no figures since {stamp(last, '%H:%M %Z')}: {LOOK}"
+        if since and each == Lack.SAMPLES
+        else LACKS[each]
+        for each in explanation.lacks
+    )
 
 
 def _what_disk_does(explanation: SlowExplanation) -> str:
@@ -68,7 +86,7 @@ def disk_title(explanation: SlowExplanation) -> str:
     """What its name stands beside."""
     if explanation.volume_id is None:
         return "Disk"
-    return "Waited for" if explanation.timing.state == SpeedState.OVER else "Waits for"
+    return "Waited for" if explanation.timing.is_past else "Waits for"
 
 
 def disk_name(explanation: SlowExplanation) -> str:
@@ -79,12 +97,19 @@ def disk_name(explanation: SlowExplanation) -> str:
 
 def why_is(explanation: SlowExplanation, labels: Labels) -> str:
     """The reason, in a sentence; that none is known, where it is not."""
+    reason = _reason(explanation, labels)
+    if explanation.timing.state == SpeedState.UNKNOWN and explanation.cause != Cause.UNKNOWN:
+        return f"At {stamp(explanation.timing.looked_at, '%H:%M %Z')}: {reason}"
+    return reason
+
+
+def _reason(explanation: SlowExplanation, labels: Labels) -> str:
     disk, own = explanation.disk, explanation.own_share
     is_of_disk = explanation.volume_id is None
     name = disk.name if disk is not None else ""
     mine = "" if is_of_disk else f", this volume {percent(own)}"
-    is_over = explanation.timing.state == SpeedState.OVER
-    have, has, are = ("had", "had", "were") if is_over else ("have", "has", "are")
+    is_past = explanation.timing.is_past
+    have, has, are = ("had", "had", "were") if is_past else ("have", "has", "are")
     match explanation.cause:
         case Cause.FAULT:
             return f"{name} is not well. {' '.join(explanation.faults)}"
@@ -103,7 +128,10 @@ def why_is(explanation: SlowExplanation, labels: Labels) -> str:
             return f"{together} {have} {share} of the I/O time of {name}{mine}."
         case Cause.ITSELF:
             share = f"{percent(own)} of the I/O time of {name}"
-            return f"The volume itself {has} {share}: its I/O queues behind its own."
+            if explanation.is_queueing:
+                queues = "queued" if is_past else "queues"
+                return f"The volume itself {has} {share}: its I/O {queues} behind its own."
+            return f"The volume itself {has} {share}. Most of a read's time is the disk's own."
         case Cause.UNLOADED:
             return _unloaded(explanation, name)
     return "The figures name no reason."
@@ -113,9 +141,9 @@ def _unloaded(explanation: SlowExplanation, name: str) -> str:
     disk = explanation.disk
     busy = percent(disk.busy) if disk is not None else "-"
     little = f"{name} is only {busy} busy, so hardly any I/O waits for another"
-    if explanation.timing.state == SpeedState.OVER:
+    if explanation.timing.is_past:
         little = f"{name} was only {busy} busy, so hardly any I/O waited for another"
-    if explanation.volume_id is None or explanation.timing.state == SpeedState.WELL:
+    if explanation.volume_id is None or explanation.timing.since is None:
         return f"{little}."
     if disk is not None and disk.is_fast:
         return f"{little}. The reason is not this SSD: compare the hit rate with earlier days."
@@ -128,6 +156,8 @@ def no_remedy(explanation: SlowExplanation) -> str:
         return ""
     if explanation.timing.state == SpeedState.WELL:
         return "It is not slow: nothing is to be done."
+    if explanation.timing.since is None and explanation.cause != Cause.UNKNOWN:
+        return "It was not slow when the last figures came: nothing is to be done."
     if explanation.cause in NO_REMEDY:
         return NO_REMEDY[explanation.cause]
     if explanation.disk is not None and explanation.disk.is_fast:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from jobs.alerts.alert_rules import SeenProblem
 from tests.jobs.alerts.rounds import ARRAY, SILENT, World, problem
 
 
@@ -193,3 +196,37 @@ def test_a_host_in_maintenance_stands_for_no_others_that_fall_silent() -> None:
     world.passes(minutes=5)
     world.begin(*(problem("silent", host=n) for n in range(1, 8)))
     assert world.passes(minutes=10) == ["opened"]
+
+
+def slow_volume(name: str, disk: str, **fields: Any) -> SeenProblem:
+    return problem(
+        "volume_slow", rank=2, volume_key=name, subject=f"g/{name}", waits_for=disk, **fields
+    )
+
+
+def test_slow_volumes_are_one_alert_where_they_wait_for_the_same_disk() -> None:
+    world = World()
+    mail, web = slow_volume("a-mail", "sdc"), slow_volume("web", "sdc", is_culprit=True)
+    elsewhere = slow_volume("db", "sdd", is_culprit=True)
+    world.begin(mail, web, elsewhere)
+    assert world.passes(seconds=20) == ["opened", "opened"]
+    # The one that keeps the disk busy leads.
+    assert world.alerts[mail.fingerprint].cause == web.fingerprint
+    assert world.alerts[web.fingerprint].cause == world.alerts[elsewhere.fingerprint].cause == ""
+
+
+def test_who_keeps_the_disk_busy_sends_no_second_message_after_a_volume_that_waits() -> None:
+    world = World()
+    mail, web = slow_volume("mail", "sdc"), slow_volume("web", "sdc", is_culprit=True)
+    world.begin(mail)
+    assert world.passes(seconds=20) == ["opened"]
+    world.begin(web)
+    assert world.passes(minutes=1) == []
+    assert world.alerts[web.fingerprint].cause == mail.fingerprint
+
+
+def test_a_busy_disk_does_not_come_with_a_volume_that_waits_for_another_one() -> None:
+    world = World()
+    disk = problem("hdd_saturated", subject="sdc", rank=2)
+    world.begin(slow_volume("db", "sdd"), disk)
+    assert world.passes(minutes=20) == ["opened", "opened"]

@@ -9,6 +9,7 @@ import pytest
 import time_machine
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from jobs.models import Job, Origin, State
 from panel.models import User
@@ -57,11 +58,16 @@ def key() -> str:
     return Volume.objects.get(label="calm").key
 
 
-def test_the_customer_reads_what_it_waits_for_and_shares_alone(acme: Customer) -> None:
+def test_the_customer_reads_what_it_waits_for_and_shares_alone(
+    acme: Customer, settings: Settings
+) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     plan()
     for name in ("my-slowness", "my-volume"):
         text = read(person(acme), name, key())
         assert "Why is it slow?" in text
+        assert "Share of the disk's time in use" in text.replace("&#x27;", "'")
+        assert "Show plans" in text and "The plans show" not in text
         assert "the slow disk (HDD), which is 95 % busy" in text
         assert "Other volumes use 91.2 % of the time of this disk, your volume uses 8.8 %." in text
         assert f'href="{reverse("my-plan", args=[key()])}"' in text
@@ -92,7 +98,7 @@ def test_his_own_changes_are_named_and_no_others(acme: Customer) -> None:
                 kind="add-cache", host=host, volume=calm, wish={}, door=door, actor=owner,
                 cache_plan=plan(label) if label else None, state=State.SUCCEEDED, ended_at=NOON,
             )  # fmt: skip
-            Job.objects.filter(pk=done.pk).update(created_at=NOON)
+            Job.objects.filter(pk=done.pk).update(created_at=NOON, started_at=NOON)
     text = seen(person(acme), "my-slowness", key())
     assert "Your changes in the day before:" in text
     assert text.count("Plan: Boost S") == 1 and "Kernel" not in text and "6.12" not in text
@@ -109,13 +115,16 @@ def test_a_time_in_which_it_was_another_customers_is_not_looked_at(acme: Custome
     assert "too little data to name a reason" in text and "95 %" not in text
 
 
-def test_who_may_not_order_is_shown_no_plan(acme: Customer) -> None:
+def test_who_may_not_order_is_shown_no_plan(acme: Customer, settings: Settings) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     text = read(person(acme, "viewer"), "my-slowness", key())
-    assert "Other volumes use" in text and "Compare the plans" not in text
+    assert "Other volumes use" in text and "Show plans" not in text
 
 
 def test_a_volume_that_is_fast_has_no_card_on_its_page(acme: Customer) -> None:
     with time_machine.travel(at(26) + timedelta(hours=2), tick=False):
         client = person(acme)
         assert "Why is it slow?" not in seen(client, "my-volume", key())
-        assert "There is no current data" in seen(client, "my-slowness", key())
+        text = read(client, "my-slowness", key())
+        assert "There is no current data" in text and "Is it slow?" in text
+        assert "Other volumes used 91.2 %" in text

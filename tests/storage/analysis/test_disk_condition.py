@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from jobs.problems import Problem, problems_of
+from jobs.slow_reasons import reasons_of_volume
 from storage.analysis.disk_condition import judge_disks, judge_volumes
+from storage.analysis.slowness.explanation import Cause, SlowExplanation
 from storage.metrics.samples import record_sample
 from storage.models import (
     CacheCondition,
@@ -18,6 +20,7 @@ from storage.models import (
     TagLimit,
     Volume,
 )
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, placed
@@ -90,7 +93,7 @@ class Neighbours:
             host=host, kind="disk", identity="sdc", name="sdc", boot_id=wire.stamp(0)["boot_id"],
             size_bytes=1, is_fast=False,
         )  # fmt: skip
-        self.minute = 0
+        self.minute = 0.0
         self.noisy, self.calm, self.disk = [0, 0], [0, 0], [0, 0]
         self.record()
 
@@ -103,22 +106,34 @@ class Neighbours:
         reads = self.noisy[0] + self.calm[0]
         disk = wire.disk(reads=reads, read_ms=io_ms, busy_ms=busy_ms, weighted_ms=io_ms)
         data = {"volumes": volumes, "disks": [{"name": "sdc", "disk": disk}]}
-        record_sample(self.host, data, wire.stamp(3600 + 60 * self.minute), at(self.minute))
+        record_sample(self.host, data, wire.stamp(3600 + round(60 * self.minute)), at(self.minute))
+
+    def works(self, seconds: int, calm_ms: float, *, noisy: int = 0, calm: int = 1200) -> None:
+        """So many seconds until the next sample, in which `calm` makes so many reads that take so
+        long, and `noisy` so many of 50 ms; both are of a minute."""
+        self.minute = round(self.minute + seconds / 60, 6)
+        share = seconds / 60
+        calm_io_ms, noisy_io_ms = round(calm_ms * calm * share), round(50 * noisy * share)
+        self.noisy = [self.noisy[0] + round(noisy * share), self.noisy[1] + noisy_io_ms]
+        self.calm = [self.calm[0] + round(calm * share), self.calm[1] + calm_io_ms]
+        busy_ms = round((57_000 if noisy else 6_000) * share)
+        self.disk = [self.disk[0] + busy_ms, self.disk[1] + calm_io_ms + noisy_io_ms]
+        self.record()
 
     def minutes(self, count: int, calm_ms: float, *, noisy: int = 0, calm: int = 1200) -> None:
-        """So many minutes go by, in each of which `calm` makes so many reads that take so long, and
-        `noisy` so many of 50 ms."""
+        """So many minutes go by with one sample each, which is judged."""
         for _ in range(count):
-            self.minute += 1
-            calm_io_ms, noisy_io_ms = round(calm_ms * calm), 50 * noisy
-            self.noisy = [self.noisy[0] + noisy, self.noisy[1] + noisy_io_ms]
-            self.calm = [self.calm[0] + calm, self.calm[1] + calm_io_ms]
-            busy_ms = 57_000 if noisy else 6_000
-            self.disk = [self.disk[0] + busy_ms, self.disk[1] + calm_io_ms + noisy_io_ms]
-            self.record()
+            self.works(60, calm_ms, noisy=noisy, calm=calm)
             judge_volumes(at(self.minute))
             if self.minute % 5 == 0:
                 judge_disks(at(self.minute))
+
+    def explained(self) -> SlowExplanation:
+        """Why `calm` is slow, for staff."""
+        volume = Volume.objects.get(label="calm")
+        [row] = snapshots_of([volume])
+        user = make.staff_user()
+        return reasons_of_volume(row, user, at(self.minute)).explanation
 
     def slow(self) -> dict[str, Problem]:
         return {each.subject_label: each for each in self.found("volume_slow")}
@@ -144,11 +159,16 @@ def test_a_volume_that_a_neighbour_slows_is_found_in_two_minutes_and_the_neighbo
     assert set(found) == {"noisy", "calm"}
     assert found["calm"].severity == "warning"
     assert found["calm"].message == (
-        "Reads of calm have been slow for 2 min: they take 24.0 ms on average (20 ms is slow). "
-        "sdc is 66.7 % busy: noisy 90.4 %, calm 9.6 %."
+        "Reads of calm have been slow for 2 min: 24.0 ms on average (20 ms is slow). "
+        "In the last sample: 24.0 ms. sdc is 95 % busy: noisy 91.2 %, calm 8.8 %."
     )
+    assert found["calm"].since == at(5)
     assert found["calm"].correction.startswith("noisy uses sdc most.")
-    assert found["noisy"].correction.startswith("This volume itself uses sdc most.")
+    assert found["noisy"].correction == found["calm"].correction
+    assert {(each.waits_for, each.is_culprit) for each in found.values()} == {
+        ("sdc", True),
+        ("sdc", False),
+    }
 
 
 def test_it_lasts_until_the_reads_have_been_well_for_five_minutes(neighbours: Neighbours) -> None:
@@ -160,12 +180,61 @@ def test_it_lasts_until_the_reads_have_been_well_for_five_minutes(neighbours: Ne
     last = neighbours.slow()["calm"]
     assert last.since == begun
     assert last.message.startswith(
-        "Reads of calm were slow for 8 min, until 4 min ago. They take 10.0 ms on average now. "
-        "sdc is "
+        "Reads of calm were slow for at least 8 min, until 4 min ago: 16.1 ms on average (slow "
+        "from 20 ms until below 15 ms for 5 min). In the last sample: 10.0 ms. sdc was "
     )
     neighbours.minutes(1, 10)
     assert neighbours.slow() == {}
     assert not CacheCondition.objects.filter(noted__has_key="slow").exists()
+
+
+def test_single_quick_samples_do_not_hide_a_volume_that_is_slow_on_average(
+    neighbours: Neighbours,
+) -> None:
+    neighbours.minutes(5, 5)
+    for n in range(60):
+        neighbours.works(10, 19 if n % 3 == 0 else 23.5, noisy=6000)
+        if n % 2:
+            judge_volumes(at(neighbours.minute))
+    found = neighbours.slow()["calm"]
+    assert found.since is not None and abs(found.since - at(5)) < timedelta(seconds=1)
+    assert "slow for 10 min: 22.0 ms on average" in found.message
+    assert neighbours.explained().timing.since == found.since
+
+
+def test_what_is_judged_only_now_began_when_it_was_slow(neighbours: Neighbours) -> None:
+    neighbours.minutes(5, 5)
+    for _ in range(30):
+        neighbours.works(60, 24, noisy=6000)
+    judge_volumes(at(35))
+    found = neighbours.slow()["calm"]
+    explained = neighbours.explained()
+    assert found.since == explained.timing.since == at(5)
+    assert "slow for 30 min" in found.message and not explained.timing.is_older
+
+
+def test_a_slow_time_of_one_minute_is_explained_by_that_minute_alone(
+    neighbours: Neighbours,
+) -> None:
+    neighbours.minutes(10, 5)
+    neighbours.minutes(1, 24, noisy=6000)
+    found = neighbours.explained()
+    assert found.cause == Cause.NEIGHBOUR
+    assert found.speed is not None and found.speed.read_ms == 24.0
+    assert found.disk is not None and found.disk.busy == 0.95
+
+
+def test_a_slow_time_is_known_for_longer_than_figures_are_looked_at(
+    neighbours: Neighbours,
+) -> None:
+    neighbours.minutes(1, 5)
+    for _ in range(7 * 12):
+        neighbours.works(300, 24, calm=1200)
+        judge_volumes(at(neighbours.minute))
+    found = neighbours.slow()["calm"]
+    explained = neighbours.explained()
+    assert found.since == explained.timing.since == at(1)
+    assert "slow for 7 h:" in found.message
 
 
 def test_one_slow_minute_is_no_problem_and_a_few_slow_reads_are_none(
@@ -218,7 +287,7 @@ def test_a_plan_and_a_tag_have_limits_of_their_own_for_slow_reads(neighbours: Ne
     TagLimit.objects.create(tag="nvme", slow_read_ms=5)
     Host.objects.update(tags=["nvme"])
     neighbours.minutes(3, 6)
-    assert "on average (5 ms is slow)" in neighbours.slow()["calm"].message
+    assert "6.00 ms on average (5 ms is slow)" in neighbours.slow()["calm"].message
     bought = CachePlan.objects.create(
         name="Archive", size_bytes=2**30, price_minor=0, currency="EUR", slow_read_ms=50
     )
@@ -230,7 +299,7 @@ def test_a_plan_and_a_tag_have_limits_of_their_own_for_slow_reads(neighbours: Ne
 def test_a_host_has_limits_of_its_own_for_slow_reads_and_busy_hdds(neighbours: Neighbours) -> None:
     Host.objects.update(slow_read_ms=5, busy_percent=97)
     neighbours.minutes(3, 6)
-    assert "on average (5 ms is slow)" in neighbours.slow()["calm"].message
+    assert "6.00 ms on average (5 ms is slow)" in neighbours.slow()["calm"].message
     neighbours.minutes(6, 4)
     assert set(neighbours.slow()) == {"calm"}
     neighbours.minutes(6, 3)

@@ -88,23 +88,32 @@ def test_of_a_volume_with_a_cache_no_other_size_is_said_not_to_help() -> None:
 
 def test_without_a_curve_a_size_holds_what_a_day_reads_and_writes() -> None:
     sizes = [GIB, 4 * GIB, 16 * GIB]
-    assert by_traffic(sizes, 3.5 * GIB).size_bytes == 4 * GIB
-    assert by_traffic(sizes, 3.5 * GIB).reason == (
+    assert by_traffic(sizes, 3.5 * GIB, 32 * GIB).size_bytes == 4 * GIB
+    assert by_traffic(sizes, 3.5 * GIB, 32 * GIB).reason == (
         "4 GiB holds what it reads and writes on a usual day (3.5 GiB)."
     )
 
 
 def test_a_day_that_is_more_than_any_size_gives_way_to_an_hour() -> None:
-    chosen = by_traffic([GIB, 4 * GIB, 16 * GIB], 48 * GIB)
+    chosen = by_traffic([GIB, 4 * GIB, 16 * GIB], 48 * GIB, 64 * GIB)
     assert chosen.size_bytes == 4 * GIB
     assert "in a usual hour (2 GiB)" in chosen.reason
 
 
 def test_of_what_nothing_is_known_the_smallest_size_is_tried() -> None:
-    assert by_traffic([256 * MIB, GIB], 0.0).size_bytes == 256 * MIB
-    assert by_traffic([256 * MIB, GIB], 1000 * GIB).reason == (
+    assert by_traffic([256 * MIB, GIB], 0.0, 2 * GIB).size_bytes == 256 * MIB
+    assert by_traffic([256 * MIB, GIB], 1000 * GIB, 2 * GIB).reason == (
         "It reads and writes more in an hour than any size holds: begin with 256 MiB."
     )
+
+
+def test_a_size_that_holds_the_whole_volume_is_said_to() -> None:
+    for per_day in (0.0, 1000 * GIB):
+        assert by_traffic([256 * MIB], per_day, 256 * MIB).reason == (
+            "256 MiB holds the whole volume."
+        )
+    chosen = by_traffic([256 * MIB, GIB], 1000 * GIB, GIB)
+    assert (chosen.size_bytes, chosen.reason) == (GIB, "1 GiB holds the whole volume.")
 
 
 def test_writeback_is_named_with_what_it_risks_where_writes_wait() -> None:

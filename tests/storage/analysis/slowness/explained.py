@@ -19,7 +19,8 @@ from storage.byte_sizes import GIB
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 VICTIM, NOISY, THIRD, FOURTH = 1, 2, 3, 4
-SLOW = Timing(SpeedState.SLOW, NOON, NOON - timedelta(minutes=12))
+LATELY = NOON - timedelta(minutes=3)
+SLOW = Timing(SpeedState.SLOW, NOON, NOON - timedelta(minutes=12), looked_from=LATELY)
 
 
 def disk(
@@ -53,6 +54,6 @@ def explained(
     faults: Sequence[str] = (),
     **more: Any,
 ) -> SlowExplanation:
-    speed = ReadSpeed(read_ms, 20) if volume is not None else None
+    speed = ReadSpeed(read_ms, 20, timedelta(minutes=12)) if volume is not None else None
     by_volume = {each.volume_id: each for each in offers}
     return explain(volume, timing, speed, of, faults=faults, offers=by_volume, **more)

@@ -105,6 +105,17 @@ def test_what_the_figures_lack_is_said(lack: Lack) -> None:
     assert lack in explained(disk((VICTIM, 0.9)), lacks=[lack]).lacks
 
 
+def test_figures_that_ended_a_moment_ago_still_name_the_cause() -> None:
+    silent = replace(SLOW, state=SpeedState.UNKNOWN)
+    found = explained(
+        disk((NOISY, 0.9), (VICTIM, 0.1)), offer(NOISY), timing=silent, lacks=[Lack.SAMPLES]
+    )
+    assert found.cause == Cause.NEIGHBOUR
+    assert [each.help for each in found.remedies] == [Help.ADD_CACHE, Help.LIMIT]
+    well = explained(disk((NOISY, 0.9)), offer(NOISY), timing=replace(silent, since=None))
+    assert well.remedies == ()
+
+
 def test_without_figures_neither_a_cause_nor_a_remedy_is_named() -> None:
     unknown = Timing(SpeedState.UNKNOWN, NOON)
     found = explained(disk((VICTIM, 0.9)), offer(VICTIM), timing=unknown, lacks=[Lack.SAMPLES])

@@ -13,8 +13,10 @@ from storage.inventory.facts import VolumeUser
 from tests import make
 from tests.scene import HOSTILE
 from tests.storage.analysis.slowness.explained import (
+    LATELY,
     NOISY,
     NOON,
+    SLOW,
     VICTIM,
     disk,
     explained,
@@ -24,7 +26,8 @@ from tests.storage.analysis.slowness.explained import (
 LABELS = {VICTIM: "mail1", NOISY: HOSTILE}
 NEIGHBOUR = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), offer(NOISY))
 FEW = explained(None, lacks=[Lack.SAMPLES], timing=Timing(SpeedState.UNKNOWN, NOON))
-OVER = Timing(SpeedState.OVER, NOON, NOON - timedelta(hours=1), NOON)
+OVER = Timing(SpeedState.OVER, NOON, NOON - timedelta(hours=1), NOON, looked_from=LATELY)
+SILENT = dataclasses.replace(SLOW, state=SpeedState.UNKNOWN)
 EVERY = (
     NEIGHBOUR,
     FEW,
@@ -41,7 +44,9 @@ EVERY = (
 
 
 def test_staff_read_who_has_how_much_of_which_disk() -> None:
-    assert staff_words.what_is(NEIGHBOUR) == "Reads take 24.2 ms on average (20 ms is slow)."
+    assert staff_words.what_is(NEIGHBOUR) == (
+        "For 12 min, a read has taken 24.2 ms on average (20 ms is slow)."
+    )
     assert staff_words.disk_name(NEIGHBOUR) == "HDD sdc"
     assert staff_words.why_is(NEIGHBOUR, {NOISY: "web12"}) == (
         "web12 has 90 % of the I/O time of sdc, this volume 10 %."
@@ -89,8 +94,9 @@ def test_a_customer_reads_no_name_of_a_disk_or_a_neighbour(each: SlowExplanation
             customer_words.what_is(each),
             customer_words.where_is(each),
             customer_words.why_is(each),
-            customer_words.helps(each, has_cache=True),
-            customer_words.helps(each, has_cache=False),
+            customer_words.helps(each, has_cache=True, has_forecast=True),
+            customer_words.helps(each, has_cache=False, has_forecast=False),
+            customer_words.question(each),
         )
     )
     assert "sdc" not in said and HOSTILE not in said and "{" not in said
@@ -108,9 +114,19 @@ def test_a_customer_reads_the_shares() -> None:
 
 
 def test_a_customer_is_sold_nothing_that_does_not_help() -> None:
-    assert customer_words.helps(NEIGHBOUR, has_cache=False).startswith("Reads from a cache")
+    said = customer_words.helps(NEIGHBOUR, has_cache=False, has_forecast=True)
+    assert said.startswith("Reads from a cache") and said.endswith("show what each would bring.")
     for each in (FEW, EVERY[4], EVERY[6]):
-        assert customer_words.helps(each, has_cache=False) == ""
+        assert customer_words.helps(each, has_cache=False, has_forecast=True) == ""
+
+
+def test_without_a_forecast_plans_are_not_said_to_show_one() -> None:
+    assert customer_words.helps(NEIGHBOUR, has_cache=False, has_forecast=False) == (
+        "Reads from a cache do not wait for this disk."
+    )
+    assert customer_words.helps(NEIGHBOUR, has_cache=True, has_forecast=False) == (
+        "A larger cache may help."
+    )
 
 
 def test_what_is_over_is_described_in_the_past() -> None:
@@ -121,7 +137,45 @@ def test_what_is_over_is_described_in_the_past() -> None:
         "Your volume waited for the slow disk (HDD), which was 95 % busy."
     )
     assert customer_words.why_is(over).startswith("Other volumes used 90 % of the time")
-    assert customer_words.helps(over, has_cache=False).startswith("Reads from a cache")
+    said = customer_words.helps(over, has_cache=False, has_forecast=True)
+    assert said.startswith("Reads from a cache")
+    assert staff_words.what_is(over) == (
+        "Its reads are no longer slow. For 12 min, a read took 24.2 ms on average (20 ms is slow)."
+    )
+
+
+def test_a_slow_time_whose_average_is_below_the_limit_is_said_to_end_only_well_below() -> None:
+    dipping = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), read_ms=18.6)
+    assert staff_words.what_is(dipping) == (
+        "For 12 min, a read has taken 18.6 ms on average (slow from 20 ms until below 15 ms for 5 "
+        "min)."
+    )
+
+
+def test_a_silent_host_does_not_hide_the_reason_of_its_last_figures() -> None:
+    silent = explained(
+        disk((NOISY, 0.9), (VICTIM, 0.1)), timing=SILENT, lacks=[Lack.SAMPLES], read_ms=24.6
+    )
+    assert staff_words.what_is(silent) == (
+        "How fast it is now is not known. By its last figures, for 12 min, a read took 24.6 ms on "
+        "average (20 ms is slow)."
+    )
+    assert staff_words.why_is(silent, {NOISY: "web12"}) == (
+        "At 12:00 UTC: web12 had 90 % of the I/O time of sdc, this volume 10 %."
+    )
+    assert staff_words.lacks(silent) == (
+        "There are no figures since 12:00 UTC: look whether the host answers and the volume is "
+        "active.",
+    )
+    assert customer_words.why_is(silent).startswith("Other volumes used 90 %")
+
+
+def test_a_disk_that_is_half_idle_is_not_said_to_keep_i_o_queueing() -> None:
+    half = explained(disk((VICTIM, 0.9), busy=0.4))
+    assert staff_words.why_is(half, LABELS).endswith("Most of a read's time is the disk's own.")
+    assert customer_words.why_is(half).endswith("Most of the time of a read is the disk's own.")
+    full = explained(disk((VICTIM, 0.9), busy=0.8))
+    assert staff_words.why_is(full, LABELS).endswith("its I/O queues behind its own.")
 
 
 def test_a_faulty_disk_is_not_called_busy_with_a_check() -> None:
@@ -138,7 +192,8 @@ def test_an_idle_ssd_is_not_called_a_slow_disk() -> None:
 
 
 def test_reads_that_are_not_slow_are_not_said_to_take_as_long_as_an_hdd() -> None:
-    well = explained(disk((VICTIM, 0.9), busy=0.1), timing=Timing(SpeedState.WELL, NOON))
+    now = Timing(SpeedState.WELL, NOON, looked_from=LATELY)
+    well = explained(disk((VICTIM, 0.9), busy=0.1), timing=now)
     assert staff_words.why_is(well, LABELS).endswith("hardly any I/O waits for another.")
     assert customer_words.why_is(well) == "The disk has little to do."
 
