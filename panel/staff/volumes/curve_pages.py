@@ -26,7 +26,8 @@ from storage.volumes.plan_offers import Offer
 from storage.volumes.snapshot import VolumeSnapshot
 
 ALLOWED = "Heat may be recorded from now on."
-FORBIDDEN = "Heat is no longer recorded. The recorded heat was deleted."
+FORBIDDEN = "Heat is not recorded from now on."
+DELETED = "The recorded heat was deleted."
 MODES = ("writethrough", "writeback")
 
 
@@ -112,6 +113,7 @@ def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
 def volume_heat(request: HttpRequest, key: str) -> HttpResponse:
     """Record the heat of the volume, or stop (`end`)."""
     row, is_end = row_of(request, key), "end" in request.POST
-    set_counting(row.volume, allowed=not is_end)
-    messages.success(request, f"{row.volume.label}: {FORBIDDEN if is_end else ALLOWED}")
+    was_deleted = set_counting(row.volume, allowed=not is_end)
+    text = f"{FORBIDDEN} {DELETED}" if was_deleted else FORBIDDEN if is_end else ALLOWED
+    messages.success(request, f"{row.volume.label}: {text}")
     return redirect("volume-curve", key)
