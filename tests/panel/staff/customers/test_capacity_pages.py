@@ -329,6 +329,21 @@ def test_a_plan_that_was_seen_sold_out_is_wanted_until_the_volume_has_it(admin: 
     assert "480 GB SSD for full" in card and "Customers of 1 volume saw a plan sold out" in card
 
 
+def test_hosts_too_full_for_what_is_wanted_are_named_before_there_is_a_forecast(
+    admin: Client,
+) -> None:
+    tight, fast = host("tight", free_gib=9, days=1), plan("Fast", 490)
+    sold(tight, fast, price_minor=490)
+    for _ in range(3):
+        volume = make.volume()
+        make.placement(volume, tight)
+        SoldOutView.objects.create(volume=volume, plan=fast, seen_at=timezone.now())
+    text = on_one_line(shown(admin))
+    assert "Too full for what is wanted" in text and "not known yet" not in text
+    assert text.count("A forecast needs 7 days of data") == 1
+    assert "known on" not in text
+
+
 def test_hosts_that_lack_most_come_first_and_the_others_are_counted(admin: Client) -> None:
     fast = plan("Fast", 490)
     for n in range(7):
