@@ -60,12 +60,13 @@ def _sold(row: VolumeSnapshot, *, writeback: bool) -> list[Offer]:
 @staff_view()
 @require_safe
 def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
-    """A tab of its own, and in brief for the summary that loads it. `mode` is that of the cache,
-    one of `MODES`."""
+    """A tab of its own, and in brief for the summary that loads it. `mode` is one of `MODES`; where
+    it is not named, that of the present cache counts, as it does for the form of a cache."""
     row, now = row_of(request, key), database_now()
     is_brief = request.headers.get("HX-Request") == "true"
     mode = request.GET.get("mode", "")
-    mode = mode if mode in MODES else MODES[0]
+    if mode not in MODES:
+        mode = "writeback" if row.cache is not None and row.cache.mode == "writeback" else MODES[0]
     writeback = mode == "writeback"
     sold = _sold(row, writeback=writeback)
     also = [each.size_bytes for each in sold]
