@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -251,6 +253,19 @@ def to_buy(client: Client) -> str:
     text = shown(client)
     card = text[text.index('id="buy"') : text.index('id="found"')]
     return on_one_line(re.sub(r"<[^>]+>", " ", card))
+
+
+def test_weeks_of_samples_are_read_once_for_some_minutes(admin: Client) -> None:
+    short = host("short", free_gib=4)
+    waiting(short, 64)
+    sold(short, plan("Fast", 800), price_minor=800)
+
+    def reads_of_samples() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert "1 volume waits for HDDs" in to_buy(admin)
+        return sum("storage_samplechunk" in each["sql"] for each in asked)
+
+    assert (reads_of_samples(), reads_of_samples()) == (1, 0)
 
 
 def test_what_is_wanted_and_does_not_fit_says_which_ssd_to_buy(admin: Client) -> None:
