@@ -111,7 +111,8 @@ def test_a_time_in_which_it_was_another_customers_is_not_looked_at(acme: Custome
 
 def test_who_may_not_order_is_shown_no_plan(acme: Customer) -> None:
     text = read(person(acme, "viewer"), "my-slowness", key())
-    assert "Other volumes use" in text and "Compare the plans" not in text
+    assert "Other volumes use" in text and "Show plans" not in text
+    assert "Show plans" in read(person(acme), "my-slowness", key())
 
 
 def test_a_volume_that_is_fast_has_no_card_on_its_page(acme: Customer) -> None:
