@@ -9,6 +9,7 @@ import pytest
 import time_machine
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from jobs.models import Job, Origin, State
 from panel.models import User
@@ -109,7 +110,8 @@ def test_a_time_in_which_it_was_another_customers_is_not_looked_at(acme: Custome
     assert "too little data to name a reason" in text and "95 %" not in text
 
 
-def test_who_may_not_order_is_shown_no_plan(acme: Customer) -> None:
+def test_who_may_not_order_is_shown_no_plan(acme: Customer, settings: Settings) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     text = read(person(acme, "viewer"), "my-slowness", key())
     assert "Other volumes use" in text and "Show plans" not in text
     assert "Show plans" in read(person(acme), "my-slowness", key())
