@@ -6,7 +6,7 @@ comes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -24,7 +24,7 @@ from storage.analysis.forecast.today import MOST_COVERED
 from storage.analysis.size_choice import ENOUGH
 from storage.models import Customer
 from storage.templatetags.money import amount
-from storage.volumes.plan_offers import NONE_FITS, TOO_LARGE, Offer
+from storage.volumes.plan_offers import NONE_FITS, STEP_BYTES, TOO_LARGE, Offer
 from storage.volumes.snapshot import VolumeSnapshot
 
 OF_ACCOUNT: Final = frozenset({"cap_unknown", "too_soon"})
@@ -40,13 +40,14 @@ AMPLE: Final = 10
 class PlanCard:
     """A choice with what to expect of it (None: nothing is said). `keeps` is the trial that this
     plan is on now, which may be ordered to keep it; `has_already`: the provider gave the volume
-    just this cache, for nothing."""
+    just this cache, for nothing. `same_size` is a cheaper plan whose cache is as large."""
 
     choice: PlanChoice
     expected: Expectation | None
     has_trial: bool
     keeps: Order | None
     has_already: bool = False
+    same_size: Offer | None = None
 
     @property
     def offer(self) -> Offer:
@@ -129,9 +130,24 @@ def plan_cards(
             and trial_offered(choice.offer, expected.get(choice.offer.key)),
             trial if choice.offer.is_current else None,
             has_already(row, choice.offer),
+            same_size(choice.offer, [each.offer for each in choices]),
         )
         for choice in choices
     ]
+
+
+def same_size(offer: Offer, among: Iterable[Offer]) -> Offer | None:
+    """The cheapest plan that costs less and whose cache is as large, on a volume on which a plan by
+    ratio gives no more; None for no such plan."""
+    cheaper = [
+        each
+        for each in among
+        if each.plan is not None
+        and each.reason not in MISFITS
+        and (each.currency, each.price_minor < offer.price_minor) == (offer.currency, True)
+        and abs(each.size_bytes - offer.size_bytes) < STEP_BYTES
+    ]
+    return min(cheaper, key=lambda each: each.price_minor, default=None)
 
 
 def has_already(row: VolumeSnapshot, offer: Offer) -> bool:

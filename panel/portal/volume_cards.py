@@ -65,14 +65,17 @@ def cards_of(
     orderable: Collection[int] = (),
     trials: Mapping[int, Order] = MappingProxyType({}),
 ) -> list[Card]:
-    """The cards in the order of `volumes`; a list's have lines of read times, which compare.
+    """The cards in the order of `volumes`; a list's have lines of read times, which compare:
+    they have one axis.
     `running` has the change of plan that runs, by primary key of the volume, `trials` the free
     trial that it is on, and `orderable` the keys of those a plan can be ordered for.
     The number of queries does not depend on that of volumes."""
     volumes = list(volumes)
     hours = hours_of(volumes, now)
+    known = [ms for hour in hours.values() for ms in hour.read_times if ms is not None]
+    top_ms = max(known, default=None) if size == SMALL else None
     cards = [
-        _card(row, hours.get(row.volume.pk), running.get(row.volume.pk), now, size)
+        _card(row, hours.get(row.volume.pk), running.get(row.volume.pk), now, size, top_ms)
         for row in snapshots_of(volumes)
     ]
     return [
@@ -91,6 +94,7 @@ def _card(
     running: Job | None,
     now: datetime,
     size: tuple[int, int],
+    top_ms: float | None,
 ) -> Card:
     wish, cache = row.wish, _cache_now(row)
     speed = summarise_speed(
@@ -110,7 +114,8 @@ def _card(
         says = gettext("reads from SSD, last hour")
     else:
         values = hour.read_times if hour is not None else []
-        line, says = spark(values, *size, say=ms, mark=mark), gettext("read time, last hour")
+        line = spark(values, *size, top_ms, say=ms, mark=mark)
+        says = gettext("read time, last hour")
     return Card(row, cache, speed, hour, line, says, running)
 
 

@@ -46,7 +46,7 @@ from panel.portal.volume_cards import LARGE, Card, cards_of
 from panel.proofs.job_comparison import last_change
 from panel.proofs.proof_texts import brief
 from storage.analysis.heat_forecast import heat_obstacle
-from storage.analysis.heat_store import set_counting
+from storage.analysis.heat_store import has_heat, set_counting
 from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
 from storage.models import Volume
@@ -110,13 +110,13 @@ def count_heat(request: HttpRequest, key: str) -> HttpResponse:
         messages.warning(request, gettext("Your role does not allow this."))
         return redirect("my-volume", key)
     is_end = "end" in request.POST
-    set_counting(volume, allowed=not is_end)
-    if is_end:
-        messages.success(
-            request, gettext("The measurement is off. The data measured so far was deleted.")
-        )
-    else:
-        messages.success(request, gettext("The measurement is allowed."))
+    was_deleted = set_counting(volume, allowed=not is_end)
+    text = gettext("The measurement is allowed.")
+    if was_deleted:
+        text = gettext("The measurement is off. The data measured so far was deleted.")
+    elif is_end:
+        text = gettext("The measurement is off.")
+    messages.success(request, text)
     return redirect("my-volume", key)
 
 
@@ -146,6 +146,7 @@ def member_volume(request: HttpRequest, key: str) -> HttpResponse:
         "several_customers": several_customers(request.user),
         **notices,
         "counts_heat": heat_obstacle(card.row) is None,
+        "has_heat": has_heat(volume),
         "trial": trial,
         "trial_left": plan_texts.trial_left(trial, now) if trial is not None else "",
         "suggested": None,

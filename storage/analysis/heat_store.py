@@ -137,14 +137,16 @@ def by_kind(records: Iterable[HeatRecord]) -> Mapping[tuple[int, int], list[Heat
 
 
 @transaction.atomic
-def set_counting(unlocked: Volume, *, allowed: bool) -> None:
+def set_counting(unlocked: Volume, *, allowed: bool) -> bool:
     """Whether the heat of the volume may be counted from now on; where not, what was counted is
-    deleted."""
+    deleted. Returns whether anything was."""
     volume = hold_one(unlocked)
     volume.counts_heat = allowed
     volume.save(update_fields=["counts_heat"])
+    had_heat = has_heat(volume)
     if not allowed:
         forget_heat(volume)
+    return had_heat and not allowed
 
 
 def counted_seconds(now: datetime) -> dict[str, int]:
@@ -158,6 +160,12 @@ def counted_seconds(now: datetime) -> dict[str, int]:
         .annotate(seconds=Sum("volume__heat_days__counted_seconds"))
     )
     return {row["host__name"]: row["seconds"] for row in sums}
+
+
+def has_heat(volume: Volume) -> bool:
+    """Whether anything is stored that was counted of the volume."""
+    kept: tuple[type[HeatDay | HeatTrace], ...] = (HeatDay, HeatTrace)
+    return any(model.objects.filter(volume=volume).exists() for model in kept)
 
 
 def forget_heat(volume: Volume) -> None:

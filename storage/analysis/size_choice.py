@@ -3,7 +3,7 @@ there are none from how much it reads and writes. Pure; the sentences are the st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,9 +60,18 @@ class SizeChoice:
     prospect: Prospect | None = None
 
 
-def by_curve(prospects: Sequence[Prospect], *, has_cache: bool = False) -> SizeChoice:
-    """Of at least one size that there is room for, the smallest first."""
+def by_curve(
+    prospects: Sequence[Prospect],
+    offered_bytes: Collection[int] | None = None,
+    *,
+    has_cache: bool = False,
+) -> SizeChoice:
+    """Of a curve, the smallest size first: what is enough by all of it, where that is offered; else
+    by the sizes that are, of which it has at least one. None: all are."""
     enough = enough_of(prospects)
+    if offered_bytes is not None and (enough is None or enough.size_bytes not in offered_bytes):
+        prospects = [each for each in prospects if each.size_bytes in offered_bytes]
+        enough = enough_of(prospects)
     if enough is None:
         return SizeChoice(None, why_no_size(prospects, has_cache=has_cache))
     rates = share_range(enough.hit_rate.low, enough.hit_rate.high)

@@ -42,8 +42,14 @@ class SizeCurve:
     without: Range = NO_DIFFERENCE
 
     @property
+    def choosable(self) -> tuple[Prospect, ...]:
+        """Of the present cache and of sizes that forms have, not of those of plans."""
+        sizes = {*SIZES_BYTES, self.size_now}
+        return tuple(each for each in self.prospects if each.size_bytes in sizes)
+
+    @property
     def enough(self) -> Prospect | None:
-        enough = enough_of(self.prospects)
+        enough = enough_of(self.choosable)
         return enough if enough is not None and enough.verdict == "helps" else None
 
     @property
@@ -115,5 +121,6 @@ def _by_curve(
     row: VolumeSnapshot, sizes: Sequence[int], now: datetime, *, writeback: bool
 ) -> SizeChoice | None:
     curve = size_curve(row, now, writeback=writeback)
-    known = [each for each in curve.prospects if each.size_bytes in sizes] if curve else []
-    return by_curve(known, has_cache=row.cache is not None) if known else None
+    if curve is None or not any(each.size_bytes in sizes for each in curve.choosable):
+        return None
+    return by_curve(curve.choosable, sizes, has_cache=row.cache is not None)

@@ -41,10 +41,9 @@ def free_bytes(facts: HostFacts, vg_uuid: str, tier: str) -> int:
 
 def writeback_refusal(facts: HostFacts, vg_uuid: str) -> str:
     """Why writeback is not offered in this volume group; '' where it is."""
-    fast = facts.pvs_of(vg_uuid, "fast")
-    if any(is_safe(pv) for pv in fast):
+    if any(is_safe(pv) for pv in facts.pvs_of(vg_uuid, "fast")):
         return ""
-    if any(pv.redundant for pv in fast):
+    if has_mirror(facts, vg_uuid):
         return (
             "The SSD array is degraded: writeback would keep the only copy of new data on one "
             "device. Replace the failed member first."
@@ -53,6 +52,11 @@ def writeback_refusal(facts: HostFacts, vg_uuid: str) -> str:
         "The SSD is not redundant: writeback would keep the only copy of new data on one device. "
         f"Put the SSDs into an md RAID1 first. {MIRRORED_BELOW}"
     )
+
+
+def has_mirror(facts: HostFacts, vg_uuid: str) -> bool:
+    """Whether an SSD of the group is an array that survives a failure once it is whole."""
+    return any(pv.redundant for pv in facts.pvs_of(vg_uuid, "fast"))
 
 
 def is_safe(pv: PhysicalVolume) -> bool:

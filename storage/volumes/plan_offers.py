@@ -24,6 +24,7 @@ from storage.planner.lvm_sizes import round_up
 from storage.planner.technologies.lookup import of_cache
 from storage.planner.technologies.technology import Technology
 from storage.planner.wish import BadWish, CacheWish, Wish
+from storage.volumes.cache_sizes import has_mirror
 from storage.volumes.cache_wish import CacheChoices, cache_wish
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved
@@ -39,6 +40,9 @@ NONE_FITS = marked("This volume is smaller than the smallest plan.")
 """No plan helps: a smaller one is not sold."""
 NOTHING_MORE = marked("This plan costs more but your cache is already that large.")
 NOT_NOW = marked("The plan of this volume cannot be changed now. Please contact support.")
+MIRROR_DEGRADED = marked(
+    "Not available at the moment: it needs mirrored SSDs, and one of them is out of service."
+)
 REASONS = {
     "no_space": marked(
         "Sold out for this volume at the moment. Choose a smaller plan or contact support."
@@ -192,7 +196,7 @@ def _wish(
         return cache_wish(row, CacheChoices(plan.mode, None if keeps_cache else size_bytes)), ""
     except ValidationError as error:
         if "mode" in getattr(error, "error_dict", {}):
-            return None, REASONS["not_redundant"]
+            return None, _not_redundant(row)
     return None, REASONS["unsupported"] if row.wish is not None else NOT_NOW
 
 
@@ -214,4 +218,18 @@ def _reason(row: VolumeSnapshot, wish: Wish | None) -> str:
     refusal = row.refusal(wish)
     if refusal is None:
         return ""
-    return REASONS.get(refusal.code, NOT_NOW) if wish is not None else NOT_NOW
+    if wish is None:
+        return NOT_NOW
+    if refusal.code == "not_redundant":
+        return _not_redundant(row)
+    return REASONS.get(refusal.code, NOT_NOW)
+
+
+def _not_redundant(row: VolumeSnapshot) -> str:
+    """A mirror of which an SSD failed is whole again once that is replaced."""
+    has_one = (
+        row.facts is not None
+        and row.placement is not None
+        and has_mirror(row.facts, row.placement.vg_uuid)
+    )
+    return MIRROR_DEGRADED if has_one else REASONS["not_redundant"]

@@ -197,6 +197,7 @@ def _page(request: HttpRequest, form: SsdPriceForm | None = None) -> HttpRespons
         "wanted": wanted,
         "wanted_words": ssd_purchases.wanted_words(wanted, lacking if unit else None),
         "forecast": forecast,
+        "too_full": [space for space, _ in short] if unit and forecast.first is None else [],
         "to_buy": to_buy,
         "more_short": _more_words(len(short) - len(to_buy)),
         "why_nothing": _why_nothing(unit, rows),

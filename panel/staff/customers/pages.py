@@ -8,16 +8,18 @@ from typing import Any, Final
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from panel.accounts import people
 from panel.lists.listing import RIGHT, ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.models import Mandate, Order
 from panel.staff.change_log import LAST, Edit, edits
+from panel.staff.volumes.filters import placed, state_condition
 from storage.access import Right, staff_view
 from storage.models import Customer, Member, Volume
 from storage.planner import Refused
@@ -71,9 +73,7 @@ def customers(request: HttpRequest) -> HttpResponse:
 def customer(request: HttpRequest, key: str) -> HttpResponse:
     """One customer: volumes, people, what they may order and did."""
     shown = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
-    volumes = Volume.objects.visible_to(request.user).existing().filter(customer=shown)
-    volumes = volumes.select_related("cache_plan")
-    page = Paginator(volumes, PAGE_ROWS).get_page(request.GET.get("page"))
+    page = Paginator(_volumes(request, shown), PAGE_ROWS).get_page(request.GET.get("page"))
     mandate = Mandate.objects.visible_to(request.user).filter(customer=shown).first()
     context = {
         "customer": shown,
@@ -86,6 +86,17 @@ def customer(request: HttpRequest, key: str) -> HttpResponse:
         "why_kept": people.why_kept(shown),
     }
     return render(request, "staff/customers/customer.html", context)
+
+
+def _volumes(request: HttpRequest, customer: Customer) -> QuerySet[Volume]:
+    """Of the customer, with `is_slow`; those that are slow first: who calls, calls about them."""
+    volumes = placed(Volume.objects.visible_to(request.user).existing().filter(customer=customer))
+    is_slow = Case(When(state_condition("slow", timezone.now()), then=True), default=False)
+    return (
+        volumes.annotate(is_slow=is_slow)
+        .select_related("cache_plan")
+        .order_by("-is_slow", "label_order", "pk")
+    )
 
 
 def _edits(customer: Customer, mandate: Mandate | None) -> list[Edit]:

@@ -13,6 +13,8 @@ from storage.analysis.sales.revenue_months import RevenueMonth
 
 COLOURS: Final = 6
 """Plans with a colour of their own; the others share the last one."""
+ROUND_TENTHS: Final = (10, 12, 16, 20, 24, 30, 40, 50, 60, 80, 100)
+"""Upper ends of an axis, in tenths of a power of ten. Half of each is round too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,6 @@ def _segments(plans: Sequence[ChartPlan], cells: Sequence[int], most: int) -> It
 
 
 def _round_up(minor: int) -> int:
-    """To 1, 2 or 5 times a power of ten, so that the axis has round figures."""
+    """To a round figure of which at least three quarters are filled."""
     power: int = 10 ** (len(str(minor)) - 1)
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= minor)
+    return next(top for tenths in ROUND_TENTHS if (top := tenths * power // 10) >= minor)

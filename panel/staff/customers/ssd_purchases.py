@@ -151,7 +151,8 @@ def _purchase(
 ) -> Purchase | None:
     """By the group of the host that has most SSD. Where the allocator offers no size, as without
     forecasts of its volumes, any that is sold will do."""
-    groups = sorted(allocation_of(host, now).groups, key=lambda each: -each.total_bytes)
+    allocation = allocation_of(host, now, with_yields=False)
+    groups = sorted(allocation.groups, key=lambda each: -each.total_bytes)
     offers = groups[0].next_ssds if groups else ()
     sizes = [SsdSize(each.ssd_bytes, each.saved_seconds_per_day) for each in offers]
     facts, copies = inventory_of(host), 1

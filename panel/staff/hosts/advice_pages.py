@@ -39,12 +39,14 @@ def advice(request: HttpRequest, key: str) -> HttpResponse:
         each for each in problems_of([host.pk], timezone.now())[host.pk] if not each.job_key
     ]
     top = next((each for each in analysis.suggestions if each.commands is not None), None)
+    # Else the table of guests repeats that of volumes.
+    has_several = any(each.volume_count > 1 for each in analysis.guests)
     context = {
         "host": host,
         "outlook": analysis,
         "recent": analysis.recent[:ADVICE_SHOWN],
         "uses": analysis.uses[:ADVICE_SHOWN],
-        "guests": analysis.guests[:ADVICE_SHOWN],
+        "guests": analysis.guests[:ADVICE_SHOWN] if has_several else (),
         "suggestions": analysis.suggestions[:ADVICE_SHOWN],
         "top": top,
         "problems": problem_rows(problems),

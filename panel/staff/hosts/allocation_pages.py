@@ -42,7 +42,7 @@ def allocation(request: HttpRequest, key: str) -> HttpResponse:
 def preview_allocation(request: HttpRequest, key: str) -> HttpResponse:
     """All that is proposed now as one change, with its steps; nothing is stored."""
     host, now = find_host(request, key), database_now()
-    proposed = allocation_of(host, now)
+    proposed = allocation_of(host, now, with_yields=False)
     if not proposed.changes:
         messages.info(request, NOTHING)
         return redirect("host-allocation", key)

@@ -26,7 +26,8 @@ from storage.volumes.plan_offers import Offer
 from storage.volumes.snapshot import VolumeSnapshot
 
 ALLOWED = "Heat may be recorded from now on."
-FORBIDDEN = "Heat is no longer recorded. The recorded heat was deleted."
+FORBIDDEN = "Heat is not recorded from now on."
+DELETED = "The recorded heat was deleted."
 MODES = ("writethrough", "writeback")
 
 
@@ -59,12 +60,13 @@ def _sold(row: VolumeSnapshot, *, writeback: bool) -> list[Offer]:
 @staff_view()
 @require_safe
 def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
-    """A tab of its own, and in brief for the summary that loads it. `mode` is that of the cache,
-    one of `MODES`."""
+    """A tab of its own, and in brief for the summary that loads it. `mode` is one of `MODES`; where
+    it is not named, that of the present cache counts, as it does for the form of a cache."""
     row, now = row_of(request, key), database_now()
     is_brief = request.headers.get("HX-Request") == "true"
     mode = request.GET.get("mode", "")
-    mode = mode if mode in MODES else MODES[0]
+    if mode not in MODES:
+        mode = "writeback" if row.cache is not None and row.cache.mode == "writeback" else MODES[0]
     writeback = mode == "writeback"
     sold = _sold(row, writeback=writeback)
     also = [each.size_bytes for each in sold]
@@ -112,6 +114,7 @@ def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
 def volume_heat(request: HttpRequest, key: str) -> HttpResponse:
     """Record the heat of the volume, or stop (`end`)."""
     row, is_end = row_of(request, key), "end" in request.POST
-    set_counting(row.volume, allowed=not is_end)
-    messages.success(request, f"{row.volume.label}: {FORBIDDEN if is_end else ALLOWED}")
+    was_deleted = set_counting(row.volume, allowed=not is_end)
+    text = f"{FORBIDDEN} {DELETED}" if was_deleted else FORBIDDEN if is_end else ALLOWED
+    messages.success(request, f"{row.volume.label}: {text}")
     return redirect("volume-curve", key)

@@ -184,20 +184,21 @@ def judged(
 
 def _advised(use: LoadShare, usual: UsualWait, curves: ForecastByKind) -> CacheAdvice | Unhelped:
     row, sizes = use.row, offered_sizes(use.row)
-    through = _prospects(curves, row.technology.name, sizes, writeback=False)
-    if not through:
+    through = _prospects(curves, row.technology.name, writeback=False)
+    if not any(each.size_bytes in sizes for each in through):
         chosen = by_traffic(sizes, usual.bytes_per_day, row.volume.size_bytes)
         reasons = (f"{NOT_KNOWN} {chosen.reason}",)
         return CacheAdvice(chosen.size_bytes or sizes[0], "writethrough", None, reasons)
-    back = _prospects(curves, row.technology.name, sizes, writeback=True)
+    back = _prospects(curves, row.technology.name, writeback=True)
     refusal = mode_refusal(row, "writeback")
-    chosen = by_curve(through)
+    chosen = by_curve(through, sizes)
     if chosen.size_bytes is not None and chosen.prospect is not None:
         gain = writeback_gain(chosen.prospect, _of_size(back, chosen.size_bytes), refusal)
         return _by_curve(row, "writethrough", chosen, curves, gain)
-    of_writes = by_curve(back)
+    of_writes = by_curve(back, sizes)
     if of_writes.size_bytes is None:
-        return Unhelped(use, chosen.reason, _instead(row) if helps_never([*through, *back]) else "")
+        offered = [each for each in (*through, *back) if each.size_bytes in sizes]
+        return Unhelped(use, chosen.reason, _instead(row) if helps_never(offered) else "")
     if refusal:
         reason = f"{chosen.reason} In writeback mode it would: {of_writes.reason} {refusal}"
         return Unhelped(use, reason, "")
@@ -210,9 +211,10 @@ def _by_curve(
     size_bytes = chosen.size_bytes or 0
     fits = [
         {
-            name: _of_size(traffic, size_bytes)
+            name: prospect
             for name in NAMES
-            if (traffic := _prospects(curves, name, (size_bytes,), writeback=writeback))
+            for prospect in _prospects(curves, name, writeback=writeback)
+            if prospect.size_bytes == size_bytes
         }
         for writeback in (False, True)
     ]
@@ -224,10 +226,10 @@ def _by_curve(
 
 
 def _prospects(
-    curves: ForecastByKind, technology: TechnologyName, sizes: Sequence[int], *, writeback: bool
-) -> list[Prospect]:
+    curves: ForecastByKind, technology: TechnologyName, *, writeback: bool
+) -> Sequence[Prospect]:
     traffic = curves.get((technology, writeback))
-    return [each for each in traffic.prospects if each.size_bytes in sizes] if traffic else []
+    return traffic.prospects if traffic else ()
 
 
 def _of_size(prospects: Sequence[Prospect], size_bytes: int) -> Prospect:

@@ -59,6 +59,21 @@ def test_where_the_host_counts_nothing_the_page_does_not_say_that_it_does(
     assert "we measure how soon" not in text and "allow-heat" not in text
 
 
+def test_where_nothing_was_counted_nothing_is_said_to_be_deleted() -> None:
+    acme = shop()
+    client, url = browser(acme.owner), reverse("my-heat", args=[acme.volume.key])
+    text = seen(client, "my-volume", acme.volume.key)
+    assert "The server then does not measure this later either." in text
+    assert "This deletes the data" not in text
+    assert "was deleted" not in client.post(url, {"end": "1"}, follow=True).content.decode()
+    assert not counts(acme.volume)
+    client.post(url)
+    count_heat(acme.volume, 2, database_now())
+    assert "This deletes the data" in seen(client, "my-volume", acme.volume.key)
+    ended = client.post(url, {"end": "1"}, follow=True).content.decode()
+    assert "The data measured so far was deleted." in ended
+
+
 def test_a_viewer_and_a_stranger_change_nothing() -> None:
     acme, zebra = shop(), shop("Zebra")
     viewer = make.user()

@@ -247,3 +247,15 @@ def test_a_card_says_what_its_size_brings_where_the_page_speaks_of_all(
     for each in (fast, large):
         confirmation = seen(buyer(acme.owner), "my-plan-confirm", acme.volume.key, each.key)
         assert "this size" in confirmation
+
+
+def test_a_plan_that_gives_no_more_cache_than_a_cheaper_one_says_so() -> None:
+    acme = shop()
+    plan("Small", size_bytes=4 * GIB)
+    plan("Same", size_bytes=4 * GIB, price_minor=990)
+    plan("Quick", size_bytes=4 * GIB, price_minor=2490, mode="writeback")
+    plan("Large", size_bytes=6 * GIB, price_minor=2490)
+    page = on_one_line(seen(buyer(acme.owner), "my-plan", acme.volume.key))
+    assert page.count("The same cache as Small, which costs less.") == 1
+    assert page.count("Same size as Small; this plan also speeds up writes.") == 1
+    assert "Faster writes too" not in page

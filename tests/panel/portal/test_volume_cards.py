@@ -16,6 +16,7 @@ from pytest_django import Settings
 from jobs.models import Job, Origin, State
 from panel.models import Mandate, Order
 from panel.orders.order_texts import progress
+from panel.portal.volume_cards import LARGE, cards_of
 from storage.byte_sizes import GIB
 from storage.models import Host, LatestSample, Volume
 from tests import make
@@ -67,6 +68,23 @@ def slow_shop() -> Shop:
         disk = wire.disk(reads=1000 * part, read_sectors=8000 * part, read_ms=8000 * part)
         take(acme.there.host, seconds, wire.volume(acme.there.lv.uuid, disk=disk))
     return acme
+
+
+def test_the_lines_of_a_list_have_one_axis() -> None:
+    quick, slow = slow_shop(), slow_shop()
+    take(quick.there.host, 60, busy_again(quick, 2_000))
+    take(slow.there.host, 60, busy_again(slow, 16_000))
+    volumes, now = [quick.volume, slow.volume], NOON + timedelta(seconds=65)
+    listed = [card.line.high for card in cards_of(volumes, {}, now)]
+    assert listed == ["16.0 ms", "16.0 ms"]
+    alone = [card.line.high for card in cards_of(volumes, {}, now, LARGE)]
+    assert alone == ["8.00 ms", "16.0 ms"]
+
+
+def busy_again(of: Shop, read_ms: int) -> dict[str, Any]:
+    """A minute later: 1,000 reads more, which took so long together."""
+    disk = wire.disk(reads=2000, read_sectors=16_000, read_ms=8_000 + read_ms)
+    return wire.volume(of.there.lv.uuid, disk=disk)
 
 
 @pytest.mark.parametrize(

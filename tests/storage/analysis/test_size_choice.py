@@ -41,6 +41,15 @@ def test_the_smallest_size_that_is_enough_is_chosen_with_its_figures() -> None:
     )
 
 
+def test_what_is_enough_by_the_whole_curve_is_chosen_wherever_it_is_offered() -> None:
+    """Of the two sizes that there is room for, the first would be enough beside the second."""
+    curve = [saving(1, 2.0), saving(2, 2.2), saving(4, 3.0)]
+    assert by_curve(curve[:2]).size_bytes == GIB
+    assert by_curve(curve, {GIB, 4 * GIB}).size_bytes == 4 * GIB
+    little = by_curve(curve, {GIB, 2 * GIB})
+    assert little.size_bytes == GIB and "2 GiB would save little more" in little.reason
+
+
 def test_a_size_that_is_not_certain_to_help_is_chosen_and_says_so() -> None:
     wide = prospect(2, "unknown", saved_seconds_per_day=Range(60.0, 7200.0))
     chosen = by_curve([useless(1), wide])

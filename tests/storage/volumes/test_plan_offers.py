@@ -107,7 +107,14 @@ def test_writeback_is_sold_only_on_redundant_ssds() -> None:
     plan("Quick", mode="writeback")
     found = offered(scene(pvs=(make.pv(), make.fast_pv(redundant=False))))
     assert found["Safe"].reason == ""
-    assert "mirrored" in found["Quick"].reason
+    assert found["Quick"].reason == "Not available for this volume: it needs mirrored SSDs."
+
+
+def test_while_an_ssd_of_the_mirror_is_out_of_service_writeback_is_missing_for_the_moment() -> None:
+    plan("Quick", mode="writeback")
+    degraded = make.fast_pv(redundant=True, healthy=False)
+    reason = offered(scene(pvs=(make.pv(), degraded)))["Quick"].reason
+    assert reason.startswith("Not available at the moment: it needs mirrored SSDs")
 
 
 def test_another_size_replaces_the_cache_that_is_there() -> None:

@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -253,6 +255,19 @@ def to_buy(client: Client) -> str:
     return on_one_line(re.sub(r"<[^>]+>", " ", card))
 
 
+def test_weeks_of_samples_are_read_once_for_some_minutes(admin: Client) -> None:
+    short = host("short", free_gib=4)
+    waiting(short, 64)
+    sold(short, plan("Fast", 800), price_minor=800)
+
+    def reads_of_samples() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert "1 volume waits for HDDs" in to_buy(admin)
+        return sum("storage_samplechunk" in each["sql"] for each in asked)
+
+    assert (reads_of_samples(), reads_of_samples()) == (1, 0)
+
+
 def test_what_is_wanted_and_does_not_fit_says_which_ssd_to_buy(admin: Client) -> None:
     """Fast takes 8 GiB and earns 8.00 EUR. 4 GiB are free on `short`, where two volumes wait: 480
     GB (447 GiB) make room for 56, of which two are wanted: 16.00 EUR a month. At 100 EUR a TB it
@@ -327,6 +342,21 @@ def test_a_plan_that_was_seen_sold_out_is_wanted_until_the_volume_has_it(admin: 
     assert saw_sold_out(make.staff_user("owner@example.org"), now) == {full.pk: {saw.pk}}
     card = to_buy(admin)
     assert "480 GB SSD for full" in card and "Customers of 1 volume saw a plan sold out" in card
+
+
+def test_hosts_too_full_for_what_is_wanted_are_named_before_there_is_a_forecast(
+    admin: Client,
+) -> None:
+    tight, fast = host("tight", free_gib=9, days=1), plan("Fast", 490)
+    sold(tight, fast, price_minor=490)
+    for _ in range(3):
+        volume = make.volume()
+        make.placement(volume, tight)
+        SoldOutView.objects.create(volume=volume, plan=fast, seen_at=timezone.now())
+    text = on_one_line(shown(admin))
+    assert "Too full for what is wanted" in text and "not known yet" not in text
+    assert text.count("A forecast needs 7 days of data") == 1
+    assert "known on" not in text
 
 
 def test_hosts_that_lack_most_come_first_and_the_others_are_counted(admin: Client) -> None:

@@ -7,8 +7,10 @@ from django.apps import apps
 from django.test import Client
 from django.urls import reverse
 
-from storage.models import Customer
+from storage.models import Customer, Volume
 from tests import make
+from tests.panel.staff.volumes.test_filters import sampled
+from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
 
@@ -17,6 +19,21 @@ pytestmark = pytest.mark.django_db
 def operator(client: Client) -> Client:
     client.force_login(make.staff_user(staff_role="operator"))
     return client
+
+
+def test_the_slow_volume_of_who_calls_comes_first_and_leads_to_the_reason(
+    operator: Client,
+) -> None:
+    acme = make.customer("Acme")
+    quick, slow = scene(make.lv(), label="alpha"), scene(make.lv(), label="beta")
+    for there, read_ms in ((quick, 6_000), (slow, 6_000 * 25)):
+        Volume.objects.filter(pk=there.volume.pk).update(customer=acme)
+        sampled(there, read_ms=read_ms)
+    page = operator.get(reverse("customer", args=[acme.key])).content.decode()
+    assert page.index("beta") < page.index("alpha")
+    assert "25.0 ms" in page and "1.00 ms" in page
+    assert page.count("Why is it slow?") == 1
+    assert reverse("volume-slowness", args=[slow.volume.key]) in page
 
 
 def create(client: Client, **fields: str) -> int:

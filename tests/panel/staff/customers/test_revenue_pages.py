@@ -212,7 +212,8 @@ def test_a_plan_that_is_sold_no_more_and_orders_of_no_known_plan_are_drawn(admin
     months = {"EUR": [RevenueMonth(NOW, {1: 490, 2: 290})]}
     (chart,) = revenue_charts(months, {1: "Old"}, {})
     assert [each.name for each in chart.plans] == ["Old", "Deleted plan"]
-    assert [(each.minor, each.share) for each in chart.bars[0].segments] == [(490, 49), (290, 29)]
+    parts = [(each.minor, each.share) for each in chart.bars[0].segments]
+    assert parts == [(490, 61.25), (290, 36.25)]
     old = plan("Old", 490)
     sold(host("s1"), old, price_minor=490, ended_at=days_ago(40))
     old.on_offer = False
@@ -228,6 +229,14 @@ def test_the_seventh_plan_shares_a_colour_with_those_after_it() -> None:
     assert chart.plans[-1].name == "Other plans"
     assert chart.bars[0].cells == [200, 200, 200, 200, 200, 300]
     assert chart.bars[0].segments[-1].top == 100 - 100 * 1300 / chart.most
+
+
+@pytest.mark.parametrize(
+    ("minor", "most"), [(1, 1), (9, 10), (290, 300), (410, 500), (20_500, 24_000), (34_120, 40_000)]
+)
+def test_at_least_three_quarters_of_the_axis_are_filled(minor: int, most: int) -> None:
+    (chart,) = revenue_charts({"EUR": [RevenueMonth(NOW, {1: minor})]}, {}, {})
+    assert chart.most == most
 
 
 def test_orders_from_the_future_change_nothing_today() -> None:

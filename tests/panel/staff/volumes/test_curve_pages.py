@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from storage.byte_sizes import GIB
+from storage.byte_sizes import GIB, MIB
 from storage.database_clock import database_now
 from storage.models import ForecastRecord, HeatDay
 from tests import make
@@ -99,6 +99,19 @@ def test_the_form_of_a_cache_chooses_what_the_curve_says_is_enough(
     assert re.search(
         r"[MG]iB serves \d+ to \d+ % of reads from SSD\. 6 GiB would save little", text
     )
+
+
+def test_the_summary_and_the_form_name_one_size_whatever_plans_are_sold(
+    staff: Client, here: Scene
+) -> None:
+    now = database_now()
+    for n in range(1, 12):
+        plan(f"Odd {n}", size_bytes=n * 300 * MIB)
+    count_heat(here.volume, 48, now)
+    slow_reads(here, 20, now - timedelta(minutes=25))
+    brief = re.search(r">([\d.]+ [MG]iB) of SSD is enough<", part(staff, here, brief=True))
+    form = on_one_line(staff.get(reverse("cache-form", args=[here.volume.key])).content.decode())
+    assert brief is not None and f"{brief[1]} serves" in form
 
 
 def test_the_form_of_a_cache_that_would_not_help_chooses_none(staff: Client, here: Scene) -> None:
