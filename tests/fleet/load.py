@@ -19,7 +19,7 @@ from psycopg.types.json import Jsonb
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples import load_rollup
-from storage.metrics.samples.columns import INTERVAL
+from storage.metrics.samples.columns import DEVICE, INTERVAL
 from storage.metrics.samples.host_load import ACTIVITY
 from storage.metrics.samples.sample_round import COLUMNS, UPSERT, make_partition, stage
 from tests.fleet.machine import Invented
@@ -50,7 +50,7 @@ LOADS: Final = load_rollup.added("SELECT stage.*, at AS ts FROM pg_temp.sample_s
 # What the two arrays of a host did is what its volumes had them do, and a little more that none of
 # them explains; the more is under way, the busier they are.
 OTHER: Final = 1.06
-DEVICES: Final = f"""
+ARRAYS: Final = f"""
 INSERT INTO storage_devicesample (device_id, ts, dt_ms, reads, writes, read_sectors, write_sectors,
     read_ms, write_ms, busy_ms, weighted_ms, in_flight)
 SELECT id, ts, dt_ms, reads, writes, 16 * reads, 16 * writes, ms / 2, ms - ms / 2,
@@ -66,6 +66,37 @@ FROM (
     WHERE placement.host_id = ANY(%s) AND ts > %s AND ts <= %s GROUP BY device.id, ts
 ) AS totals WHERE ms IS NOT NULL ON CONFLICT DO NOTHING
 """  # noqa: S608 (constants)
+# A read is one member's, a write that of the two with its copies; a disk of no array does nothing.
+DISKS: Final = """
+INSERT INTO storage_devicesample (device_id, ts, dt_ms, reads, writes, read_sectors, write_sectors,
+    read_ms, write_ms, busy_ms, weighted_ms, in_flight)
+SELECT disk.id, ts, dt_ms, reads * of_reads, writes * of_writes, read_sectors * of_reads,
+    write_sectors * of_writes, read_ms * of_reads, write_ms * of_writes,
+    least(busy_ms, dt_ms * (1 - exp((read_ms * of_reads + write_ms * of_writes) / (-1.5 * dt_ms)))),
+    read_ms * of_reads + write_ms * of_writes, 0
+FROM storage_device AS disk
+CROSS JOIN LATERAL (
+    SELECT count(*)::float AS members FROM storage_device WHERE part_of_id = disk.part_of_id
+) AS beside
+CROSS JOIN LATERAL (
+    SELECT coalesce(1 / nullif(members, 0), 0) AS of_reads,
+        coalesce(least(2, members) / nullif(members, 0), 0) AS of_writes
+) AS parts
+JOIN storage_devicesample AS above ON above.device_id = coalesce(disk.part_of_id, (
+    SELECT min(id) FROM storage_device WHERE host_id = disk.host_id AND kind = 'array'
+))
+WHERE disk.host_id = ANY(%s) AND disk.kind = 'disk' AND ts > %s AND ts <= %s ON CONFLICT DO NOTHING
+"""
+LAST_OF_DEVICES: Final = f"""
+INSERT INTO storage_latestdevicesample
+    (device_id, at, boot_id, boottime_ns, counters, gap, {", ".join(DEVICE)})
+SELECT DISTINCT ON (device_id) device_id, ts, boot_id, 0, '[]', '', {", ".join(DEVICE)}
+FROM storage_devicesample JOIN storage_device AS device ON device.id = device_id
+WHERE host_id = ANY(%s) AND ts > %s AND ts <= %s ORDER BY device_id, ts DESC
+ON CONFLICT (device_id) DO UPDATE SET at = excluded.at,
+    {", ".join(f"{name} = excluded.{name}" for name in DEVICE)}
+"""  # noqa: S608 (constants)
+DEVICES: Final = (ARRAYS, DISKS, LAST_OF_DEVICES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +124,8 @@ def store(sources: Iterable[Source], start: datetime, end: datetime, seconds: in
     with connection.cursor() as cursor:
         cursor.execute(UPSERT)
         cursor.execute(ACTIVITY.format(source="pg_temp.sample_stage"))
-        cursor.execute(DEVICES, [list({each.host_id for each in sources}), start, end])
+        for statement in DEVICES:
+            cursor.execute(statement, [list({each.host_id for each in sources}), start, end])
     load_rollup.add_up_fleet()
 
 
