@@ -3,15 +3,19 @@
 An empty database each time, filled by `tests.fleet`, a development server that reloads the code
 beside the terminal (PORT, 8300 by default), and a round of samples every minute, so that the
 figures stay fresh. No worker runs: what a page asks for is recorded, and nothing happens.
-HOSTS and VOLUMES size the fleet.
+HOSTS and VOLUMES size the fleet. With SCREENSHOTS=1 it takes its part of README's pictures and
+ends.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 
 from panel.management.commands import secrets
 from storage import row_security
@@ -41,8 +45,17 @@ def main() -> int:
     for user in (made.admin, made.owner):
         print(f"  {user.email}   password: {fleet.PASSWORD}", flush=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    server = subprocess.Popen([sys.executable, "manage.py", "runserver", f"127.0.0.1:{port}"])
+    with_pictures = os.environ.get("SCREENSHOTS") == "1"
+    command = ["manage.py", "runserver", *["--noreload"] * with_pictures, f"127.0.0.1:{port}"]
+    server = subprocess.Popen([sys.executable, *command])
     try:
+        if with_pictures:
+            from tests.pages import screenshots
+
+            _wait_until_answering(server, int(port))
+            fleet.live_on(made, timezone.now(), SAMPLE_SECONDS)
+            screenshots.take(f"http://localhost:{port}", made)
+            return 0
         while not _ended(server):
             fleet.live_on(made, timezone.now(), SAMPLE_SECONDS)
     except KeyboardInterrupt:
@@ -53,6 +66,14 @@ def main() -> int:
         server.wait()
         connection.close()
     return 0
+
+
+def _wait_until_answering(server: subprocess.Popen[bytes], port: int) -> None:
+    while server.poll() is None:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.5)
+    raise RuntimeError("the server has ended")
 
 
 def _ended(server: subprocess.Popen[bytes]) -> bool:
