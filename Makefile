@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 MANAGE := $(VENV)/python manage.py
 STAMPS := .stamps
-# Some of them mostly wait for what they started.
+# Parallel pytest processes; some tests mostly wait.
 JOBS ?= 3
 # A machine's own npm, else the one of the nodejs wheel (found last on PATH).
 NPM := PATH="$$PATH:$(CURDIR)/$(VENV)" npm
@@ -12,7 +12,7 @@ APT_VENV = { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -
 	&& $(PYTHON) -m venv --clear .venv; }
 # For pytest: one folder or one mark by ARGS="tests/storage -m 'not lab'".
 ARGS ?=
-# Each of the many short processes would compile all it imports: twice the work.
+# Without bytecode, each of the many short processes would compile all its imports: twice the work.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -22,39 +22,41 @@ unexport PYTHONDONTWRITEBYTECODE
 	clean
 
 help:
-	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
-	@echo "make screenshots  the pictures of README and a minute's animated walk, from an invented"
-	@echo "               fleet and a lab host (20 minutes)"
-	@echo "make up        the panel on this machine: production settings, loopback (PORT= the port)"
-	@echo "make pages     the panel on an invented fleet, to look at pages (HOSTS=, VOLUMES=, PORT=)"
-	@echo "make quick     what a change most likely breaks, in a minute (BASE= all since a revision)"
-	@echo "make test      the gates and every test (ARGS= goes to pytest)"
-	@echo "make thorough  every test that can run on the lab's kernel (about 45 minutes);"
-	@echo "               PLATFORM=bullseye, bookworm or trixie is the lab's Debian (also: make lab)"
-	@echo "make uneven    make test on a machine that stalls: what counts on luck in time fails here"
-	@echo "make faults    every fault played: docs/faults.md, var/faults.md"
-	@echo "make fuzz-api  schemathesis on the API, 5,000 cases and more as each of four users"
-	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
-	@echo "make bench-pages  how long pages take with 200 hosts and 2,000 volumes"
-	@echo "make bench-api  how long programs wait with 10,000 volumes, beside a bare DRF (SIZE=small)"
-	@echo "make bench-metrics  how long a scrape of 2,000 volumes takes, beside prometheus-client"
-	@echo "make bench-door  what others notice while the doors are flooded (two minutes)"
-	@echo "make bench-heat  what the agent's heat costs a host: time for each I/O, and memory"
+	@echo "make demo            a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
+	@echo "make screenshots     the pictures of README and an animated walk of a minute, from an invented"
+	@echo "                     fleet and a lab host (20 minutes)"
+	@echo "make up              the panel on this machine: production settings, loopback (PORT= the port)"
+	@echo "make pages           the panel on an invented fleet, to look at pages (HOSTS=, VOLUMES=, PORT=)"
+	@echo "make quick           what a change most likely breaks, in a minute (BASE= all since a revision)"
+	@echo "make test            the gates and every test (ARGS= goes to pytest)"
+	@echo "make thorough        every test that can run on the lab's kernel (about 45 minutes);"
+	@echo "                     PLATFORM=bullseye, bookworm or trixie is the lab's Debian (also: make lab)"
+	@echo "make uneven          make test on a machine that stalls: tests that depend on timing fail here"
+	@echo "make faults          play every fault; writes docs/faults.md, var/faults.md"
+	@echo "make fuzz-api        schemathesis on the API, 5,000 cases and more as each of four users"
+	@echo "make bench-jobs      how fast jobs are dispatched, compared with Ansible"
+	@echo "make bench-pages     how long pages take with 200 hosts and 2,000 volumes"
+	@echo "make bench-api       API latency with 10,000 volumes, compared with bare DRF (SIZE=small)"
+	@echo "make bench-metrics   time of a scrape of 2,000 volumes, compared with prometheus-client"
+	@echo "make bench-door      response times of other users during floods of sign-ins (two minutes)"
+	@echo "make bench-heat      the cost of counting heat on a host: time for each I/O, and memory"
 	@echo "make bench-forecast  forecast hit rates against caches made on the lab (LOADS=, SIZES=)"
-	@echo "make benchmark-lab  SSD, HDD, bcache and lvmcache compared on a lab host, as once published"
-	@echo "               (an hour; SIZE=small: ten minutes)"
-	@echo "make bench-charts  how long until the first chart is seen, with a year of figures"
-	@echo "make bench-samples  figures stored and read beside Prometheus (SIZE=small: two minutes)"
-	@echo "make lint      the gates alone             make format    reformat the source"
-	@echo "make budgets   lower the budgets of lines to what the rooms have (tests/budgets.toml)"
-	@echo "make cli       the command line tiercel as a wheel, in dist/ (docs/cli.md)"
-	@echo "make audit     known vulnerabilities of the requirements (part of make thorough)"
-	@echo "make clients   generate a Go and a Python client from the API's description, and use them"
-	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
-	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
-	@echo "make openapi   write the API's description to dist/openapi.yaml, and its digest, which git has"
-	@echo "make digests   lines for .env that pin the images of docker-compose.yml"
-	@echo "make clean     remove what was installed or built, never the data of make up"
+	@echo "make benchmark-lab   SSD, HDD, bcache and lvmcache compared on a lab host, as once published"
+	@echo "                     (an hour; SIZE=small: ten minutes)"
+	@echo "make bench-charts    time until the first chart shows, with a year of figures"
+	@echo "make bench-samples   figures stored and read, compared with Prometheus (SIZE=small: two minutes)"
+	@echo "make lint            the gates alone"
+	@echo "make format          reformat the source"
+	@echo "make budgets         lower the budgets of lines to the present lines (tests/budgets.toml)"
+	@echo "make cli             the command line tiercel as a wheel, in dist/ (docs/cli.md)"
+	@echo "make audit           known vulnerabilities of the requirements (part of make thorough)"
+	@echo "make clients         generate a Go and a Python client from the API's description, and use them"
+	@echo "make lab             boot a lab host"
+	@echo "make lab-ssh         a shell on it"
+	@echo "make services        start PostgreSQL and Redis  make stop      stop them"
+	@echo "make openapi         write the API's description (dist/openapi.yaml) and docs/openapi.digest"
+	@echo "make digests         lines for .env that pin the images of docker-compose.yml"
+	@echo "make clean           remove what was installed or built, never the data of make up"
 
 # --- What is installed --------------------------------------------------------------------------
 
@@ -141,7 +143,7 @@ openapi: secrets
 	@$(VENV)/python -m tests.api_digest dist/openapi.yaml > .stamps/openapi.digest
 	@mv .stamps/openapi.digest docs/openapi.digest
 
-# Lines for .env that pin the images of docker-compose.yml to what their names mean today.
+# Lines for .env that pin the images of docker-compose.yml to their present digests.
 digests:
 	@for pair in TIERCEL_POSTGRES_IMAGE=postgres:18 TIERCEL_REDIS_IMAGE=redis:8 \
 	    TIERCEL_NODE_IMAGE=node:24-slim TIERCEL_PYTHON_IMAGE=python:3.13-slim; do \
@@ -151,12 +153,12 @@ digests:
 
 # --- The gates and the tests --------------------------------------------------------------------
 
-# The nearest tests to what changed, and the gates of it: tests/quick.py.
+# The gates of the changed files and the tests nearest to them: tests/quick.py.
 quick: secrets node
 	@$(VENV)/python -m tests.quick
 
-# The lab emulates two processors, and what runs in it waits for nothing else: it has the machine to
-# itself, after all that is quicker to fail.
+# The lab emulates two processors and its tests are sensitive to load: they run alone, after
+# everything that fails sooner.
 test: lint debian
 ifeq ($(ARGS),)
 	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long and not lab"
@@ -168,21 +170,20 @@ endif
 # Where it is set, a test that needs the generators of clients fails without them.
 clients thorough: export CLIENTS := 1
 
-# What `make test` leaves to the fake host too, and all else that needs a real kernel: 45 minutes.
-# Before it, examples that no run has drawn yet, proofs over a longer time, and the clients that
-# others generate.
+# Every test that needs a real kernel, also those that `make test` runs on the fake host: 45 minutes.
+# Before them, new hypothesis examples, longer proofs, and clients from other projects' generators.
 thorough: venv debian audit $(STAMPS)/clients
 	@$(VENV)/python -m pytest tests/panel/api/test_generated_clients.py
 	@$(VENV)/python -m pytest -n $(JOBS) -m "hypothesis and not lab" --hypothesis-profile=new
 	@$(VENV)/python -m pytest -n $(JOBS) -m long
 	@$(VENV)/python -m pytest -m lab $(ARGS)
 
-# With `make test` green, what fails here waits for too little or looks too late.
+# With `make test` green, a test that fails here waits too briefly or looks too late.
 uneven: venv node debian
 	@$(VENV)/python -m tests.uneven -n $(JOBS) --dist loadgroup -m "not long and not (lab and thorough)" $(ARGS)
 
 # The cheapest first: without its cache mypy takes five times as long as all the others. `manage.py
-# check` asks for secrets, which a fresh clone has not.
+# check` needs secrets, which a fresh clone lacks.
 lint: secrets node
 	@$(VENV)/ruff check
 	@$(VENV)/ruff format --check --quiet || { echo "run make format"; exit 1; }
@@ -235,7 +236,7 @@ bench-forecast: $(STAMPS)/venv
 benchmark-lab: $(STAMPS)/venv
 	@exec $(VENV)/python -m tests.bench.evening $(if $(SIZE),--size $(SIZE))
 
-# What others notice while the doors are flooded (SECONDS= for a short run). Ends with BENCH {json}.
+# Response times of other users during floods of sign-ins and API calls (SECONDS= for a short run). Ends with BENCH {json}.
 bench-door: static
 	@exec $(VENV)/python -m tests.bench.door
 
@@ -245,11 +246,11 @@ bench-door: static
 bench-samples: static
 	@exec $(VENV)/python -m tests.bench.samples
 
-# Clients that others generate. What makes the one in Go, with a JDK, is 500 MB: not in `make test`.
+# Clients from other projects' generators. The Go generator and its JDK take 500 MB: not in `make test`.
 clients: secrets $(STAMPS)/clients
 	@$(VENV)/python -m pytest tests/panel/api/test_generated_clients.py $(ARGS)
 
-# Known vulnerabilities of what the panel is made of. It names what it could not look up.
+# Known vulnerabilities of the panel's requirements. It names those that it could not look up.
 audit: $(STAMPS)/audit
 	@.venv-audit/bin/pip-audit --require-hashes --disable-pip --progress-spinner off -r requirements.txt
 
@@ -279,7 +280,7 @@ format: $(STAMPS)/venv
 budgets: $(STAMPS)/venv
 	@$(VENV)/python -m tests.budgets
 
-# The database and the secrets of `make up` stay: they are nobody's to throw away by a make target.
+# The database and the secrets of `make up` stay: no make target deletes them.
 clean:
 	@if [ -x $(VENV)/python ]; then $(MANAGE) services stop; fi
 	rm -rf .venv .venv-audit .venv-bench .venv-clients .stamps node_modules dist var/lab var/log var/static \

@@ -60,15 +60,15 @@ def intent(job: Job, step: Step) -> None:
 
 
 def outcome(job: Job, step: Step, error: dict[str, Any] | None = None) -> None:
-    """The operation of `step` ended: well, or with the agent's `error`. It stays that of whoever
-    it was sent for, also where another person has ordered something since."""
+    """The operation of `step` ended: well, or with the agent's `error`. It belongs to the requester
+    of its intent, even if another person has ordered something since."""
     intents = AuditEntry.objects.filter(op_id=str(step.op_id), phase=Phase.INTENT)
     _end(job, step, error, intents.values(*WHO).first() or _who(current_requester(job)))
 
 
 def close(job: Job) -> bool:
-    """The job ends: what its running steps came to will not be known any more. Whether there were
-    any. Not to know is the deed of whoever ended it."""
+    """The job ends, and the outcome of its running steps stays unknown; returns whether there were
+    any. The unknown outcome belongs to the person who ended the job."""
     unknown = {
         "code": "unknown",
         "message": "The job was closed before the host could report the result.",
@@ -81,13 +81,13 @@ def close(job: Job) -> bool:
 
 
 def signed(job: Job) -> pghistory.context:
-    """Within it, changes of records are those of the job and of who ordered it last."""
+    """A context in which changes of records name the job and its last requester."""
     who = _who(current_requester(job))
     return pghistory.context(actor=who["actor"], token=who["token"], job=job.key)
 
 
 def _end(job: Job, step: Step, error: dict[str, Any] | None, who: dict[str, Any]) -> None:
-    """The first outcome stands: told about it twice, the trail keeps what it has."""
+    """The first outcome counts: a second one of the same operation is ignored."""
     entry = AuditEntry(
         phase=Phase.OUTCOME,
         commands=step.commands,

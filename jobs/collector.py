@@ -67,7 +67,7 @@ class CollectionRound:
 
 _busy: set[int] = set()
 _busy_watched: set[int] = set()
-_makeups: dict[int, str] = {}
+_inventory_digests: dict[int, str] = {}
 _guard = threading.Lock()
 
 
@@ -225,7 +225,7 @@ def _store(answers: Sequence[_Answer]) -> int:
         host = given.host
         if isinstance(recorded, Recorded):
             stored.append(host)
-            is_changed = _is_changed(host, recorded.makeup)
+            is_changed = _is_changed(host, recorded.inventory_digest)
             if recorded.unknown_lv_uuids or is_changed or _restarted(host, replies[host.pk]):
                 notify_workers.host(host.pk)
         elif isinstance(recorded, BadHostData):
@@ -237,7 +237,7 @@ def _store(answers: Sequence[_Answer]) -> int:
 
 
 def _of_panel(host: Host, error: Exception) -> BadReply:
-    """What stands on a host's record for what nobody foresaw; the log has the rest."""
+    """The record of an unexpected error on its host; the log has the details."""
     return BadReply(host.name, f"{type(error).__name__} in the panel")
 
 
@@ -269,18 +269,17 @@ def _is_away(error: Exception) -> bool:
     return isinstance(error, OperationalError | InterfaceError) and not database.is_usable()
 
 
-def _is_changed(host: Host, makeup: str) -> bool:
-    """Whether the host consists of something else than in its last sample: what that means, its
-    inventory says. Nobody knows of a sample before this process began; the inventory is read every
-    few minutes anyway."""
-    before = _makeups.get(host.pk)
-    _makeups[host.pk] = makeup
-    return before is not None and before != makeup
+def _is_changed(host: Host, inventory_digest: str) -> bool:
+    """Whether the host's parts differ from its last sample; its inventory says how. Samples from
+    before this process are unknown; the inventory is read every few minutes anyway."""
+    before = _inventory_digests.get(host.pk)
+    _inventory_digests[host.pk] = inventory_digest
+    return before is not None and before != inventory_digest
 
 
 def _restarted(host: Host, reply: Reply) -> bool:
-    """The host was started anew since it last said what it is: caches, settings and volumes may
-    not be back."""
+    """Whether the host has rebooted since its last hello: caches, settings and volumes may be
+    missing."""
     known = host.hello.get("boot_id")
     return bool(known) and reply.stamp.get("boot_id") != known
 

@@ -3,7 +3,7 @@
 A thread of each process signs every few seconds for all of its slots, in one statement, so that
 neither a task nor a job waits for it. For an idle slot it signs only while the process can still
 hand it something: its main loop turns, and a thread of its pool answers. For a busy one it says
-what the slot does since when; whether that goes on, the job's lease says (`jobs.standstill`).
+what the slot does since when; whether that progresses, the job's lease shows (`jobs.standstill`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 SIGN_SECONDS: Final = 5.0
 HEARD_SECONDS: Final = 20.0
-"""Within it the main loop must have turned, and the pool answered."""
+"""Within this time the main loop must have run, and the pool answered."""
 DOING_LIMIT: Final = 100
 KINDS: Final = {"collect.": "collector", "jobs": "worker", "hosts": "worker", "": "housekeeping"}
 """What a process is (`jobs.models.PartKind`), by how its queues begin."""
@@ -44,7 +44,7 @@ ON CONFLICT (process, slot) DO UPDATE SET seen_at = greatest(sign.seen_at, exclu
     doing = excluded.doing, busy_since = excluded.busy_since, took_at = excluded.took_at
 """
 STOP: Final = "UPDATE jobs_lifesign SET is_stopped = true WHERE process = %(process)s"
-# The last one of a kind to be lost stays: that it was there is why it is missed.
+# The last lost one of a kind stays: without its row it would not be missed.
 PRUNE: Final = """
 DELETE FROM jobs_lifesign WHERE kind = %(kind)s AND process <> %(process)s AND (is_stopped
     OR seen_at < statement_timestamp() - interval '1 hour' OR %(is_first)s AND node = %(node)s)
@@ -63,8 +63,8 @@ IDLE: Final = Occupation()
 
 
 class Pool:
-    """Whether the threads of a worker's pool still take something: one of them is asked now and
-    then. While all are busy the question waits for them."""
+    """Whether the threads of a worker's pool still accept work: one of them is asked now and then.
+    While all are busy the question waits."""
 
     def __init__(self, executor: ThreadPoolExecutor) -> None:
         self._executor = executor
@@ -104,17 +104,17 @@ class Signer:
     _is_away: bool = False
 
     def start(self) -> None:
-        """Sign from now on, in a thread of its own."""
+        """Start signing, in a separate thread."""
         threading.Thread(target=self._run, name="life-signs", daemon=True).start()
 
     def stop(self) -> None:
-        """The process ends as it was asked to."""
+        """Record an orderly end of the process."""
         self._end.set()
         self._execute(STOP)
         connection.close()
 
     def turn(self) -> None:
-        """The main loop goes round."""
+        """Record a turn of the main loop."""
         self.turned = time.monotonic()
 
     def is_heard(self) -> bool:
@@ -137,13 +137,13 @@ class Signer:
         self.begin(name)
 
     def resume(self, before: Occupation) -> None:
-        """This thread's slot does again what it did before."""
+        """Restore what this thread's slot did before."""
         thread = threading.get_ident()
         if thread in self._slots:
             self._occupations[thread] = before
 
     def sign(self) -> None:
-        """Once, now. While PostgreSQL is away nothing is signed, and nothing waits."""
+        """Sign once, now. While PostgreSQL is unreachable nothing is signed, and nothing waits."""
         now = time.monotonic()
         busy = {
             self._slots[thread]: each for thread, each in [*self._occupations.items()] if each.doing
@@ -200,7 +200,7 @@ def begin(sender: Any, **given: object) -> None:
 
 @worker_shutdown.connect
 def end(**given: object) -> None:
-    """It ended as it was asked to."""
+    """Record an orderly end."""
     global _signer
     if _signer is not None:
         _signer.stop()

@@ -1,9 +1,9 @@
-"""A volume second by second, while somebody looks.
+"""Live figures of a volume, second by second, while a person looks at them.
 
-Who looks renews a lease in Redis with each poll. While there is one, a collector reads a stream of
-the host's agent on the connection that it has open, and leaves the last seconds in Redis; it holds
-no thread meanwhile, and the web server none at all. Without a lease, and after `STREAM_SECONDS`,
-the stream ends. Nothing of it is kept: a lost Redis ends a live view, and no more.
+Each poll of a viewer renews a lease in Redis. While there is one, a collector reads a stream from
+the host's agent on its open connection, and writes the last seconds to Redis; it holds no thread
+meanwhile, and the web server none at all. Without a lease, and after `STREAM_SECONDS`, the stream
+ends. Nothing is stored: losing Redis only ends the live view.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from storage.models.host import HostState
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS: Final = 8
-"""Without a poll for so long nobody looks any more."""
+"""A viewer without a poll for this long has left."""
 STREAM_SECONDS: Final = 600
 KEPT_SECONDS: Final = 60
 OF_A_HOST: Final = 2
@@ -51,8 +51,8 @@ class LiveSecond:
     at: float
     read_iops: float | None = None
     write_iops: float | None = None
-    read_bytes_per_second: float | None = None
-    write_bytes_per_second: float | None = None
+    read_bytes_per_s: float | None = None
+    write_bytes_per_s: float | None = None
     read_ms: float | None = None
     write_ms: float | None = None
     hit_rate: float | None = None
@@ -80,7 +80,7 @@ def _view(volume_id: int) -> str:
 
 
 def begin_live_view(volume: Volume) -> bool:
-    """Somebody begins to look. False where that cannot be: the volume is not active on a host."""
+    """Start a live view; False where the volume is not active on a host."""
     placed = _placement(volume.pk)
     if placed is None:
         return False
@@ -92,8 +92,8 @@ def begin_live_view(volume: Volume) -> bool:
 
 
 def look(volume: Volume) -> LiveView | None:
-    """The last seconds, and look on; None where nobody looks (any more), but for the trouble that
-    ended it."""
+    """The last seconds, and renew the lease; None where no live view runs, except for the error
+    that ended it."""
     try:
         is_wanted = cache.touch(_lease(volume.pk), LEASE_SECONDS)
         kept = cache.get(_view(volume.pk))
@@ -132,7 +132,7 @@ def stream(volume_id: int) -> bool:
         return False
     with _guard:
         if _streams[placed.host_id] >= OF_A_HOST or _streams.total() >= OF_A_COLLECTOR:
-            _keep(volume_id, LiveView(trouble="Others look at volumes of this host just now."))
+            _keep(volume_id, LiveView(trouble="Others are watching this host right now."))
             _end(volume_id)
             return False
         _streams[placed.host_id] += 1
@@ -149,11 +149,11 @@ async def _read(volume_id: int, destination: Destination, lv_uuid: str) -> None:
                 if not await asyncio.to_thread(reader.take, reply):
                     return
     except TransportError as error:
-        await asyncio.to_thread(_tell, volume_id, str(error))
+        await asyncio.to_thread(_keep_trouble, volume_id, str(error))
     except (RedisError, BadHostData) as error:
         log.info("live view of volume %s ends: %s", volume_id, error)
     except Exception:
-        # Nobody asks for the result of this.
+        # No caller reads the result of this coroutine.
         log.exception("live view of volume %s", volume_id)
     finally:
         with _guard:
@@ -162,7 +162,7 @@ async def _read(volume_id: int, destination: Destination, lv_uuid: str) -> None:
 
 
 class _Reader:
-    """Makes figures of one reply after the other."""
+    """Turns each reply into figures."""
 
     def __init__(self, volume_id: int, host_id: int) -> None:
         self._volume_id = volume_id
@@ -171,7 +171,7 @@ class _Reader:
         self._seconds: list[LiveSecond] = []
 
     def take(self, reply: Reply) -> bool:
-        """Whether anybody still looks."""
+        """Whether a viewer is left."""
         if reply.error is not None:
             trouble = reply.error.message
             if reply.error.code == "unknown_verb":
@@ -204,8 +204,8 @@ def _second(change: object, counters: VolumeCounters) -> LiveSecond:
         at,
         known.read_iops,
         known.write_iops,
-        known.read_bytes_per_second,
-        known.write_bytes_per_second,
+        known.read_bytes_per_s,
+        known.write_bytes_per_s,
         known.read_ms,
         known.write_ms,
         known.hit_rate,
@@ -217,7 +217,7 @@ def _keep(volume_id: int, view: LiveView) -> None:
     cache.set(_view(volume_id), asdict(view), 2 * LEASE_SECONDS)
 
 
-def _tell(volume_id: int, trouble: str) -> None:
+def _keep_trouble(volume_id: int, trouble: str) -> None:
     try:
         _keep(volume_id, LiveView(trouble=trouble))
     except RedisError as error:
@@ -227,7 +227,7 @@ def _tell(volume_id: int, trouble: str) -> None:
 def _end(volume_id: int) -> None:
     try:
         cache.delete(_stream(volume_id))
-        # Who still looks sees that it is over.
+        # Remaining viewers see that it has ended.
         cache.delete(_lease(volume_id))
     except RedisError as error:
         log.info("live view of volume %s: %s", volume_id, error)

@@ -71,7 +71,7 @@ def job(job_id: int) -> None:
 
 
 def bulk_change(change_id: int) -> None:
-    """Tell a worker of a change for many volumes once this transaction is committed."""
+    """Have a worker begin a change for many volumes, once this transaction is committed."""
     _after_commit(BULK_CHANGE, change_id)
 
 
@@ -91,12 +91,12 @@ def trace(trace_id: int) -> None:
 
 
 def benchmark(benchmark_id: int) -> None:
-    """Have a worker look what is due of a benchmark, once this transaction is committed."""
+    """Have a worker do what is due of a benchmark, once this transaction is committed."""
     _after_commit(FOLLOW_BENCHMARK, benchmark_id)
 
 
 def all_due() -> None:
-    """Have whatever waits for a worker announced, once this transaction is committed."""
+    """Announce everything that waits for a worker, once this transaction is committed."""
     _after_commit("jobs.tasks.sweep")
 
 
@@ -104,5 +104,5 @@ def _after_commit(task: str, *args: int | str) -> None:
     def announce() -> None:
         send(task, *args)
 
-    # What was committed stays accepted, whatever becomes of its message.
+    # What was committed stays accepted, even if its message is lost.
     transaction.on_commit(announce, robust=True)

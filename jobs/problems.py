@@ -30,7 +30,7 @@ OF_ALL_HOSTS: Final = 0
 DISKS_UNREAD: Final = timedelta(days=1)
 """For so long the disks of a host may stay unread."""
 
-# The details are what the words of a problem need that stands in no inventory.
+# The details are what the words of a problem need and no inventory has.
 STATE: Final = """
 SELECT id AS host_id,
     CASE WHEN state = 'unverified' THEN state
@@ -88,14 +88,14 @@ FROM (
 ) in_groups GROUP BY host_id
 """
 REPORTED: Final = """
-SELECT host.id, coalesce(told->>'code', ''),
-    CASE told->>'severity' WHEN 'error' THEN 'error' ELSE 'warning' END,
-    (told->>'since')::timestamptz, coalesce(told->>'subject', ''), '', NULL,
-    coalesce(told->>'message', ''), coalesce(told->>'correction', ''),
+SELECT host.id, coalesce(reported->>'code', ''),
+    CASE reported->>'severity' WHEN 'error' THEN 'error' ELSE 'warning' END,
+    (reported->>'since')::timestamptz, coalesce(reported->>'subject', ''), '', NULL,
+    coalesce(reported->>'message', ''), coalesce(reported->>'correction', ''),
     jsonb_build_object('is_reported', true)
-FROM storage_host host CROSS JOIN LATERAL jsonb_array_elements(host.problems) told
-WHERE host.problems <> '[]' AND told->>'severity' IS DISTINCT FROM 'info' AND NOT (
-    told->>'code' = ANY(%(from_inventory)s)
+FROM storage_host host CROSS JOIN LATERAL jsonb_array_elements(host.problems) reported
+WHERE host.problems <> '[]' AND reported->>'severity' IS DISTINCT FROM 'info' AND NOT (
+    reported->>'code' = ANY(%(from_inventory)s)
     AND EXISTS (SELECT FROM storage_hostoutline WHERE host_id = host.id))
 """
 FOUND: Final = """
@@ -109,8 +109,8 @@ WHERE outline.findings <> '[]' AND NOT (found->>'code' = ANY(%(passing)s) AND EX
     WHERE volume.key = found->>'volume' AND NOT job.dry_run AND NOT job.state = ANY(%(over)s)))
 """
 # Only the disks of which something is found are looked at (index disk_with_findings). All disks
-# behind one RAID controller have its device: only the kind tells them apart. The name of a disk
-# that is gone may be another one's by now.
+# behind one RAID controller have its device: only the kind distinguishes them. A disk that is gone
+# may have passed its name to another one.
 OF_DISKS: Final = """
 SELECT disk.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
     place.name, '', NULL, found->>'message', found->>'correction',
@@ -144,7 +144,7 @@ LEFT JOIN storage_volume volume ON volume.id = condition.volume_id
 CROSS JOIN LATERAL jsonb_array_elements(condition.findings) found
 WHERE condition.findings <> '[]'
 """
-# A restart that nobody wanted may have brought a kernel that nobody chose: told for a while.
+# An unplanned reboot may have brought another kernel: reported for a while.
 KERNELS: Final = """
 SELECT host.id, 'kernel_changed', 'warning', change.at, '', '', NULL, '', '',
     jsonb_build_object('before', change.before, 'after', change.after)
@@ -224,8 +224,8 @@ TALLIES: Final = (
     f" FROM (SELECT host_id, severity, {RANK} FROM ({ROWS}) problem) ranked"
     " GROUP BY host_id ORDER BY min(rank), count(*) DESC, host_id"
 )
-# Problems of an unknown code are told apart by their words, but for numbers; those of jobs by what
-# was wanted and what went wrong.
+# Problems of an unknown code are distinguished by their words without numbers; those of jobs by
+# kind and error.
 GROUPS: Final = f"""
 WITH problem AS ({ROWS}), named AS (
     SELECT problem.*, {RANK}, host.name AS host_name, CASE
@@ -458,7 +458,7 @@ def _worded(rows: Sequence[_Row], at: datetime) -> list[Problem]:
     keys = {row.volume_key for row in rows if row.volume_key}
     volumes = named_volumes(keys)
     job_ids = {row.job_id for row in rows if row.job_id is not None}
-    jobs = {job.pk: job for job in Job.objects.filter(pk__in=job_ids).told()} if job_ids else {}
+    jobs = {job.pk: job for job in Job.objects.filter(pk__in=job_ids).for_rows()} if job_ids else {}
     return [_problem(row, hosts[row.host_id], volumes, jobs, at) for row in rows]
 
 

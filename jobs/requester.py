@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth.models import AbstractBaseUser
 
 from jobs.models import Job, Origin
 from storage.compiled_query import CompiledQuery
 from storage.request_id import current_request_id
+
+UNKNOWN_REQUESTER: Final = "an unknown user"
+"""Such as one whose account was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +28,23 @@ class Requester:
 
     @property
     def name(self) -> str:
-        """What lines of output and explanations call this one."""
-        return str(self.actor) if self.actor is not None else "somebody"
+        """As lines of output and explanations name the requester."""
+        return str(self.actor) if self.actor is not None else UNKNOWN_REQUESTER
 
 
 def cancelled_by(requester: Requester | None) -> str:
-    """How an explanation of the job's end begins."""
+    """The beginning of the explanation of a cancelled job."""
     return f"cancelled by {requester.name}" if requester is not None else "cancelled"
 
 
 def job_fields(requester: Requester) -> dict[str, Any]:
-    """The fields of a new job that say that this one asked for it."""
+    """The fields of a new job that record its requester."""
     return {each.name: getattr(requester, each.name) for each in fields(requester)}
 
 
 def requester_fields(requester: Requester | None) -> dict[str, Any]:
-    """The fields of a job that say that this one ordered it last; none where Tiercel itself did,
-    which keeps whom the job has."""
+    """The fields of a job that record its last requester; none where Tiercel itself acts, so that
+    the job keeps its last one."""
     if requester is None:
         return {}
     return {f"last_{name}": value for name, value in job_fields(requester).items()}
@@ -51,9 +54,9 @@ _LAST_DOOR = CompiledQuery(Job, lambda job_id: Job.objects.filter(pk=job_id).onl
 
 
 def last_requester(job: Job) -> Requester | None:
-    """Who ordered the job last, after whoever asked for it; None where nobody did.
+    """The author of the last order after the request for the job; None where there was none.
 
-    Read anew: a person may order something while a worker holds the job."""
+    Read again: a person may order something while a worker holds the job."""
     if not _LAST_DOOR.get(job.pk).last_door:
         return None
     fresh = Job.objects.select_related("last_actor").get(pk=job.pk)
@@ -67,7 +70,7 @@ def last_requester(job: Job) -> Requester | None:
 
 
 def current_requester(job: Job) -> Requester:
-    """Whose word the job follows now: the last one's, or that of whoever asked for it."""
+    """Whose order the job follows now: the last one, or the original request."""
     return last_requester(job) or Requester(
         job.actor, job.address, Origin(job.door), job.token, job.request_id
     )

@@ -51,7 +51,7 @@ VERDICTS: Final = tuple(code for code, kind in KINDS.items() if kind.is_about_sp
 
 @dataclass(frozen=True, slots=True)
 class Slowness:
-    """An explanation with the rows that it speaks of. `verdicts` are the open alerts that the
+    """An explanation with the rows that it mentions. `verdicts` are the open alerts that the
     figures of the volume or disk have; staff only, as are `figures.rows`."""
 
     explanation: SlowExplanation
@@ -71,7 +71,7 @@ def reasons_of_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowne
 
 
 def reasons_of_disk(host: Host, name: str, user: Person, at: datetime) -> Slowness | None:
-    """For staff; None where volumes lie on no such disk."""
+    """For staff; None where no volume is on such a disk."""
     read = slow_figures.of_disk(host, name, at)
     if read is None:
         return None
@@ -82,8 +82,8 @@ def reasons_of_disk(host: Host, name: str, user: Person, at: datetime) -> Slowne
 
 
 def reasons_of_own_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowness:
-    """For the customer who has the volume: shares without names, and of changes his own alone. What
-    the neighbours do is added up here, beyond what his session may read."""
+    """For the customer who has the volume: shares without names, and only their own changes. The
+    neighbours' load is added up here, beyond what the session may read."""
     with row_security.beyond():
         read = slow_figures.of_volume(row, at, for_customer=True)
     own = Job.objects.visible_to(user).filter(volume=row.volume, dry_run=False)

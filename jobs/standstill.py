@@ -22,11 +22,11 @@ from storage.formatting import counted, seconds
 SILENT: Final = timedelta(seconds=30)
 """Several signs were left out."""
 UNTAKEN: Final = timedelta(seconds=60)
-"""So long a job may be due before a worker takes it."""
+"""How long a job may be due before a worker takes it."""
 UNLEASED: Final = timedelta(minutes=2)
-"""So long a slot may be at a job after its lease: longer than one takes to hand a job back."""
+"""How long a slot may work on a job after its lease: longer than releasing one takes."""
 STUCK: Final = timedelta(minutes=15)
-"""No task without a job takes so long."""
+"""No task without a job takes this long."""
 
 SIGNS: Final = """
 SELECT sign.kind, sign.node, sign.queues, sign.seen_at, sign.doing, sign.busy_since, sign.took_at,
@@ -137,7 +137,7 @@ class WorkRecord:
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """One thing that does not go on, since when, and what to do about it. `code` is the problem's
+    """One thing that is stuck, since when, and what to do about it. `code` is the problem's
     (`storage.problems`)."""
 
     code: str
@@ -165,7 +165,7 @@ def work_record() -> WorkRecord:
 
 
 def standstills(record: WorkRecord) -> tuple[Standstill, ...]:
-    """What stands still, the worst first. Pure. A part that never signed was not started yet."""
+    """What is stuck, the worst first. Pure. A part that never signed was not started yet."""
     judged = (
         _workers(record),
         _housekeeping(record),

@@ -36,7 +36,7 @@ def run_due_jobs(site: str = "") -> None:
 
 @shared_task
 def go_on_with_bulk_change(change_id: int) -> None:
-    """Some volumes at a time: the rest waits behind the jobs that came meanwhile."""
+    """Some volumes at a time: the rest waits behind newer jobs."""
     if bulk.go_on(change_id):
         notify_workers.bulk_change(change_id)
 
@@ -140,7 +140,7 @@ def add_up_fleet() -> None:
 
 @shared_task
 def pack() -> None:
-    """A bounded time: what is left then is packed in the next."""
+    """For a bounded time: the rest is packed in the next round."""
     for kind in KINDS:
         pack_samples(kind, database_now(), seconds=10)
 

@@ -1,4 +1,4 @@
-"""What happened to a host, or to a volume and the hosts that it lay on: alerts, disks, jobs,
+"""What happened to a host, or to a volume and its former hosts: alerts, disks, jobs,
 maintenance and changes, merged by time. Staff only, as each source says."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OF_VOLUMES: Final = (
     EventKind.CACHE_TROUBLED,
     EventKind.CACHE_RECOVERED,
 )
-"""What no job tells."""
+"""Kinds that no job reports."""
 DISK_CHANGES: Final = (
     HostChangeKind.DISK_ADDED,
     HostChangeKind.DISK_GONE,
@@ -42,7 +42,7 @@ OF_DISKS: Final = tuple(
     for code, kind in KINDS.items()
     if kind.about in ("disk", "array") and kind.judged_by != "disk_load"
 )
-"""Codes of alerts that say that a disk or an array is not well."""
+"""Codes of alerts about an unhealthy disk or array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def disk_alerts(user: Person, place: TimelinePlace) -> Keys:
 
 
 def disk_changes(user: Person, place: TimelinePlace) -> Keys:
-    """Disks that came, went and changed."""
+    """Disks that were added, removed or changed."""
     changes = HostChange.objects.visible_to(user).filter(kind__in=DISK_CHANGES)
     return keys_of(_on_host(changes, place, "at"), "change", "at")
 
@@ -135,7 +135,7 @@ def _on_host(rows: Any, place: TimelinePlace, at: str) -> Any:
 def _there(
     volume: Volume | None, at: str, host: str = "host", of: str = "host"
 ) -> QuerySet[Placement]:
-    """Where the volume lay at the moment of a row."""
+    """The volume's host at the moment of a row."""
     lasting = Q(until=None) | Q(until__gte=OuterRef(at))
     return Placement.objects.filter(
         lasting, volume=volume, since__lte=OuterRef(at), **{host: OuterRef(of)}
@@ -209,7 +209,7 @@ def summary_of(entry: TimelineEntry) -> str:
     record = entry.record
     match entry.source:
         case "alert":
-            return str(record.told_message)
+            return str(record.shown_message)
         case "event":
             return EventKind(record.kind).label
         case "change":

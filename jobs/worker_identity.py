@@ -26,8 +26,8 @@ def process_name() -> str:
 
 
 def is_dead(name: str) -> bool:
-    """Whether the process of that name is gone. False where nobody can tell from here: another
-    machine, another container, a name of another form."""
+    """Whether the process of that name is gone. False where that is unknown here: another machine,
+    another container, a name of another form."""
     here, _, rest = name.partition(":")
     pid, _, rest = rest.partition(":")
     started = rest.partition(":")[0]

@@ -3,4 +3,7 @@ its Celery app the current one."""
 
 from panel.celery import app as celery_app
 
-__all__ = ["celery_app"]
+__all__ = ["VERSION", "celery_app"]
+
+# Of this release, as in pyproject.toml and CHANGELOG.md. Agent and command line have their own.
+VERSION = "1.0.0"

@@ -34,5 +34,5 @@ def see_all(**given: object) -> None:
 @task_prerun.connect
 @task_postrun.connect
 def keep_good_connections(**given: object) -> None:
-    """A thread keeps its connection for CONN_MAX_AGE, and gives up one that broke."""
+    """A thread keeps its connection for CONN_MAX_AGE, and closes a broken one."""
     close_old_connections()

@@ -33,8 +33,8 @@ TIERCEL_CUSTOMERS_MAY_ORDER = env.flag("TIERCEL_CUSTOMERS_MAY_ORDER")
 TIERCEL_STAFF_NEED_SECOND_FACTOR = env.flag("TIERCEL_STAFF_NEED_SECOND_FACTOR", default=True)
 # How long a sign-in or confirmation counts as fresh for orders and destructive actions.
 TIERCEL_STEP_UP_SECONDS = env.whole("TIERCEL_STEP_UP_SECONDS", 300, least=1)
-# A session is over when nobody has used it for so long, and so long after it began, whatever was
-# done in it: for staff, and for customers.
+# A session ends after so long without use, and in any case so long after it began: for staff, and
+# for customers.
 TIERCEL_STAFF_IDLE_SECONDS = env.whole("TIERCEL_STAFF_IDLE_SECONDS", 3600, least=60)
 TIERCEL_STAFF_SESSION_SECONDS = env.whole("TIERCEL_STAFF_SESSION_SECONDS", 12 * 3600, least=60)
 TIERCEL_IDLE_SECONDS = env.whole("TIERCEL_IDLE_SECONDS", 7 * 86_400, least=60)
@@ -224,7 +224,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Tiercel] "
-# Who has no account is not written to: anybody could have the panel mail whom they like.
+# Send no mail to unknown addresses; otherwise anyone could make the panel mail strangers.
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = public.scheme
 ACCOUNT_LOGOUT_ON_GET = False
@@ -237,7 +237,7 @@ MFA_TOTP_ISSUER = "Tiercel"
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = public.hostname == "localhost"
 
 SMTP_HOST = env.text("TIERCEL_SMTP_HOST")
-# Printed, a mail's link would let in whoever reads the log.
+# Printed, a mail's link would let a reader of the log sign in.
 MAIL_BY = "smtp" if SMTP_HOST else "console" if DEBUG else "dummy"
 EMAIL_BACKEND = f"django.core.mail.backends.{MAIL_BY}.EmailBackend"
 EMAIL_HOST = SMTP_HOST
@@ -251,7 +251,7 @@ DEFAULT_FROM_EMAIL = env.text("TIERCEL_MAIL_FROM") or f"tiercel@{public.hostname
 
 # --- Orders -------------------------------------------------------------------------------------
 
-# Where the billing system is asked and told (`docs/billing.md`); without it no order is authorised.
+# Address of the billing system (`docs/billing.md`); without it no order is authorised.
 TIERCEL_BILLING_URL = env.text("TIERCEL_BILLING_URL")
 # What our messages to it are signed with, and its calls to us (two secrets each while one is
 # changed); and the hosts in private networks, or without TLS, that messages may go to.
@@ -261,27 +261,27 @@ TIERCEL_BILLING_PRIVATE_HOSTS = env.words("TIERCEL_BILLING_PRIVATE_HOSTS")
 # What becomes of an order that the billing system has not decided in time.
 TIERCEL_BILLING_TIMEOUT = env.choice("TIERCEL_BILLING_TIMEOUT", "refuse", "approve")
 TIERCEL_AUTHORISE_SECONDS = env.whole("TIERCEL_AUTHORISE_SECONDS", 3600, least=1)
-# Whether whoever orders for money must have given a payment authorisation (a mandate).
+# Whether an order for money needs a payment authorisation (a mandate).
 TIERCEL_MANDATE_REQUIRED = env.flag("TIERCEL_MANDATE_REQUIRED", default=True)
 # Where customers give or raise it.
 TIERCEL_REAUTHORISE_URL = env.text("TIERCEL_REAUTHORISE_URL")
 TIERCEL_REVERT_DAYS = env.whole("TIERCEL_REVERT_DAYS", 14)
 # How long a free trial lasts; 0 = none is offered. A fraction for a short one, to see it work.
 TIERCEL_TRIAL_DAYS = env.number("TIERCEL_TRIAL_DAYS", 0)
-# Where customers reach support, and what is said beside prices, such as "incl. VAT".
+# Where customers reach support, and the note next to prices, such as "incl. VAT".
 TIERCEL_SUPPORT_EMAIL = env.text("TIERCEL_SUPPORT_EMAIL")
 TIERCEL_SUPPORT_URL = env.text("TIERCEL_SUPPORT_URL")
 TIERCEL_PRICE_NOTE = env.text("TIERCEL_PRICE_NOTE")
 # Where customers find the invoices that the billing system writes.
 TIERCEL_INVOICES_URL = env.text("TIERCEL_INVOICES_URL")
-# What an order did is told from so much time before it and as much after it, which begins once the
-# cache is warm, but no later than this.
+# A report compares so much time before an order with as much after it, which begins once the cache
+# is warm, but no later than this.
 TIERCEL_PROOF_SECONDS = env.whole("TIERCEL_PROOF_SECONDS", 7 * 86_400, least=1)
 TIERCEL_PROOF_WARM_SECONDS = env.whole("TIERCEL_PROOF_WARM_SECONDS", 2 * 86_400, least=1)
 
 # --- Alerts -------------------------------------------------------------------------------------
 
-# Who is told of an alert first, and has so long to acknowledge it; then the next ones are told.
+# The first recipients of an alert have so long to acknowledge it; then the next tier is notified.
 TIERCEL_ALERT_ESCALATE_SECONDS = env.whole("TIERCEL_ALERT_ESCALATE_SECONDS", 1800, least=60)
 # The hosts in private networks, or without TLS, that messages of alerts may go to.
 TIERCEL_ALERT_PRIVATE_HOSTS = env.words("TIERCEL_ALERT_PRIVATE_HOSTS")
@@ -331,7 +331,7 @@ CELERY_BROKER_URL = broker(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A worker waits for Redis as long as it takes; the default gives up after 100 tries.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-# Nor does what another program wrote under one of Celery's names end a worker.
+# Foreign data under one of Celery's names does not end a worker either.
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Kombu would keep a copy of each message in Redis until its task begins, for a third of a
@@ -356,6 +356,9 @@ CELERY_TASK_ROUTES = {
     "jobs.tasks.run_due_jobs": {"queue": "jobs"},
     "jobs.tasks.refresh_host": {"queue": "hosts"},
     "jobs.tasks.begin_check": {"queue": "hosts"},
+    "jobs.tasks.read_heat": {"queue": "hosts"},
+    "jobs.tasks.follow_trace": {"queue": "hosts"},
+    "jobs.tasks.follow_benchmark": {"queue": "hosts"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Celery would open a connection to PostgreSQL for each task. `panel.celery` keeps them, as Django
@@ -413,7 +416,7 @@ CELERY_BEAT_SCHEDULE = {
     "sign-of-life": every(60, "panel.tasks.send_sign_of_life"),
     "messages": every(5, "panel.tasks.send_messages"),
     "usage": every(300, "panel.tasks.write_usage"),
-    "prune-told": every(3600, "panel.tasks.prune_told"),
+    "prune-messages": every(3600, "panel.tasks.prune_messages"),
     "token-expiry": every(3600, "panel.tasks.warn_of_expiring_tokens"),
     "prune-sessions": every(86_400, "panel.tasks.prune_sessions"),
     "prune-previews": every(3600, "jobs.tasks.prune_previews"),
@@ -424,7 +427,7 @@ CELERY_BEAT_SCHEDULE = {
     )
     for shard in range(TIERCEL_COLLECT_SHARDS)
 }
-# Volumes that somebody watches closely; where all are asked as often, that is no different.
+# Volumes that are watched closely; not needed where all are sampled that often.
 CELERY_BEAT_SCHEDULE |= {
     f"watched-{shard}": every(10, "jobs.tasks.collect_watched", shard, queue=f"collect.{shard}")
     for shard in range(TIERCEL_COLLECT_SHARDS)

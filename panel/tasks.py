@@ -46,7 +46,7 @@ def write_usage() -> None:
 
 
 @shared_task
-def prune_told() -> None:
+def prune_messages() -> None:
     now = database_now()
     outbox.prune_billing_messages(now)
     call_log.prune_calls(now)
@@ -68,7 +68,7 @@ def prune_sessions() -> None:
 
 @shared_task
 def send_notices() -> None:
-    alert_notices.tell_customers()
+    alert_notices.notify_customers()
     deliver_due(NOTICE_MAILS)
 
 

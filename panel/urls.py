@@ -48,7 +48,7 @@ urlpatterns = [
     path("account/sessions/end", own_account_pages.sessions_end, name="sessions-end"),
     path("account/sessions/<int:pk>/end", own_account_pages.session_end, name="session-end"),
     path("account/step-up/", step_up.step_up, name="step-up"),
-    # Before allauth's own, which take the password of whoever has a second factor.
+    # Before allauth's own, which accept the password of a person with a second factor.
     path("account/reauthenticate/", step_up.instead, name="reauthenticate"),
     path("account/2fa/reauthenticate/", step_up.instead, name="reauthenticate-factor"),
     path("account/2fa/webauthn/reauthenticate/", step_up.instead, name="reauthenticate-key"),

@@ -96,7 +96,7 @@ def member(user: Person, path: str, **also: object) -> Q:
     """Rows whose customer the user is a member of; `path` leads to the memberships (`members`,
     `customer__members`), `also` says more of the same membership.
 
-    Nobody who is not signed in is one: compared with the key they lack, the query would find the
+    An anonymous person never matches: compared with the key they lack, the query would find the
     customers that have no members at all.
     """
     if not user.is_active:
@@ -105,8 +105,8 @@ def member(user: Person, path: str, **also: object) -> Q:
 
 
 def staff_view(right: Right = Right.SEE) -> Callable[[View[P]], View[P]]:
-    """A view for staff with a right. To anybody else's eyes it does not exist (404); staff without
-    the right are told so (403)."""
+    """A view for staff with a right. For anyone else it does not exist (404); staff without the
+    right get a 403."""
 
     def decorate(view: View[P]) -> View[P]:
         @wraps(view)

@@ -37,7 +37,7 @@ MOST = 500
 class Action(StrEnum):
     MANAGE = "manage"
     CUSTOMER = "customer"
-    NOBODY = "nobody"
+    NO_CUSTOMER = "nobody"
     ADD_CACHE = "add-cache"
     SET_MODE = "set-mode"
     REMOVE_CACHE = "remove-cache"
@@ -48,7 +48,7 @@ class Action(StrEnum):
 ACTIONS = (
     (Action.MANAGE.value, "Take under management"),
     (Action.CUSTOMER.value, "Assign to a customer"),
-    (Action.NOBODY.value, "Remove customer"),
+    (Action.NO_CUSTOMER.value, "Remove customer"),
     (Action.ADD_CACHE.value, "Add a cache from a plan"),
     (Action.SET_MODE.value, "Change the cache mode"),
     (Action.REMOVE_CACHE.value, "Remove the cache"),
@@ -137,7 +137,7 @@ def drafts(
         if (blocking := (busy or {}).get(row.volume.pk)) is not None:
             planned.append(_blocked(row, blocking))
             continue
-        if asked.action in (Action.CUSTOMER, Action.NOBODY):
+        if asked.action in (Action.CUSTOMER, Action.NO_CUSTOMER):
             planned.append(_owned(row, asked.option))
             continue
         planned.append(draft := _draft(row, asked, held, now))

@@ -36,7 +36,7 @@ def digits_of(currency: str) -> int:
 
 
 def with_digits(currency: str) -> dict[str, str | int]:
-    """The currency of amounts, as each answer and message tells it: with its decimal places, so
+    """The currency of amounts, as each answer and message has it: with its decimal places, so
     that no reader guesses them."""
     return {"currency": currency, "currency_digits": digits_of(currency)}
 

@@ -33,9 +33,9 @@ NUMBER: Final = """
 
 @row_security.beyond()
 def give_places() -> int:
-    """Give all committed events that have none their place in the list, in the order in which they
-    were written; how many there were. Whoever reads the list asks for it first. 0 while another
-    process is at it: its reader sees them a moment later."""
+    """Give each committed event without a position the next one, in the order in which they were
+    written. Returns how many. Every reader of the list calls it first. 0 while another process
+    does it: this reader sees the new events a moment later."""
     if not Event.objects.filter(position=None).exists():
         return 0
     with transaction.atomic(), connection.cursor() as cursor:

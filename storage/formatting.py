@@ -100,7 +100,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """A line of CSV with its end. Text, whoever wrote it, is no formula to a spreadsheet."""
+    """A line of CSV with its line end. A spreadsheet takes no text in it for a formula."""
     line = io.StringIO()
     csv.writer(line).writerow([spreadsheet_text(cell) for cell in cells])
     return line.getvalue()

@@ -1,5 +1,5 @@
 """The name of the HTTP request that is being answered, which its log lines, jobs and audit entries
-carry: whoever has one of them finds the others. "" outside requests, such as in workers."""
+carry, so that each leads to the others. "" outside requests, such as in workers."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ def transition(
     `condition`: of two processes that try at once, one succeeds.
 
     False, and nothing changes, where the row is not in `from_` (any more) or `condition` does not
-    hold. A state that `allowed` has no way out of is an end: `ended_at` becomes the database's
-    time. `row` is then as the database has it, unless nobody `reads_again`: of `row` itself only
-    the state changes then. Raises `IllegalTransition`.
+    hold. A state from which `allowed` leads nowhere is an end: `ended_at` becomes the database's
+    time. `row` is then read again; with `reads_again` False only its state changes. Raises
+    `IllegalTransition`.
     """
     if to not in allowed.get(from_, ()):
         raise IllegalTransition(f"{row._meta.model_name} {row.pk}: {from_} -> {to}")

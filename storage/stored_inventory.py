@@ -12,7 +12,7 @@ from storage.inventory.facts import HostFacts, restored
 from storage.models import Host
 
 HOSTS_LIMIT = 16
-"""So many hosts' inventories a process keeps in mind as they are stored and as they are used."""
+"""How many hosts' inventories a process caches, as stored and as used."""
 LVS_LIMIT = 20_000
 """And those of hosts with so many logical volumes only as they are used, some 2 KiB each: a list of
 10,000 volumes would else read and decode the inventories of all hosts for every few pages."""
@@ -36,7 +36,7 @@ def inventories_of(hosts: Iterable[Host]) -> dict[int, HostFacts | None]:
     unread = []
     for host in hosts:
         if "facts" not in host.get_deferred_fields():
-            # A program may have changed it since it was read, which no digest tells.
+            # A program may have changed it since it was read, which no digest shows.
             inventories[host.pk] = _compared(host)
         elif (facts := _remembered(host)) is not None:
             inventories[host.pk] = facts

@@ -2,7 +2,7 @@
 directly under `panel`, `storage` or `jobs`; the modules beside these folders are a room too.
 
 `make budgets` writes the lines of today where they are fewer than the budget. Nothing writes more:
-whoever raises a budget edits the file and says why in a comment above the line.
+to raise a budget, edit the file and give the reason in a comment above the line.
 """
 
 from __future__ import annotations

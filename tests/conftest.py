@@ -141,7 +141,7 @@ def become(role: str) -> None:
 
 
 def drop(name: str) -> None:
-    """Drop a database of this run, whoever still uses it."""
+    """Drop a database of this run, even while it is in use."""
     # Not WITH (FORCE): that is refused while autovacuum, a superuser's, is at work there. And no
     # role may end another's sessions, one of which can outlive the process it served for a moment.
     for role in ("app", "owner"):

@@ -183,7 +183,7 @@ def array(**fields: Any) -> Array:
 
 
 def pv(name: str = "sdc", **fields: Any) -> PhysicalVolume:
-    """A healthy physical volume with 40 GiB free; slow and alone unless told otherwise."""
+    """A healthy physical volume with 40 GiB free; slow and alone by default."""
     defaults = {
         "uuid": lvm_uuid(),
         "vg_uuid": VG_UUID,

@@ -18,7 +18,7 @@ os.environ.update(TIERCEL_API_TOKEN_RATE="1000000", TIERCEL_API_ADDRESS_RATE="10
 os.environ["TIERCEL_SIGN_INS_A_MINUTE"] = "1000000"
 os.environ["TIERCEL_PUBLIC_URL"] = "http://localhost:8000"
 
-# What the programs that tests start read; pytest itself is told by --ds.
+# For the programs that tests start; pytest itself gets --ds.
 os.environ["DJANGO_SETTINGS_MODULE"] = "panel.settings"
 
 from panel.settings import *  # noqa: F403

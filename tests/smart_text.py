@@ -1,7 +1,7 @@
 """What `smartctl --all` printed as text, in the keys of its `--json`: what the panel reads of it.
 
-Older reports of real disks exist as text alone. Numbers are grouped by the language of whoever
-made the report: 16,184,623 or 16.184.623 or 16 184 623.
+Older reports of real disks exist as text alone. Numbers are grouped in the language of
+the reporter: 16,184,623 or 16.184.623 or 16 184 623.
 """
 
 from __future__ import annotations

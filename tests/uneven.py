@@ -1,8 +1,8 @@
 """The tests on an uneven machine: `python -m tests.uneven` with pytest's arguments.
 
-A hypervisor whose processors are wanted elsewhere stops a machine's programs for moments nobody
-chose. So does this, to the run's own processes, the busiest first: what fails here and passes by
-`make test` waits for too little, or counts on seeing what may be over before it looks. The lab's
+A hypervisor whose processors are needed elsewhere stops a machine's programs at random moments. So
+does this, to the run's own processes, the busiest first: a test that fails here and passes in
+`make test` waits too briefly, or relies on seeing what may be over before it looks. The lab's
 virtual machine is left alone: what its clock makes of such a stop is tried elsewhere.
 
 The seed is printed; SEED= gives the same choices again, as far as the processes are the same.

@@ -1,5 +1,5 @@
-"""What people do about alerts: acknowledge them, and silence what they know of. An acknowledgement
-is an event of the alert, with its person; a silence keeps its own."""
+"""What people do about alerts: acknowledge and silence them. An acknowledgement is an event of the
+alert; a silence records its own author."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from storage.models import Host, Volume
 
 @transaction.atomic
 def acknowledge(alert: Alert, actor: Any, reason: str, until: datetime | None) -> bool:
-    """Somebody looks after it: nobody else is told, until it is over, becomes worse, or `until` has
-    come. False where it is over."""
+    """Take responsibility: no further messages until the alert is resolved or worsens, or `until`.
+    False where it is already resolved."""
     taken = Alert.objects.open().filter(pk=alert.pk)
     done = taken.update(
         acknowledged_at=Now(),
@@ -34,7 +34,7 @@ def acknowledge(alert: Alert, actor: Any, reason: str, until: datetime | None) -
 
 @transaction.atomic
 def unacknowledge(alert: Alert, actor: Any) -> bool:
-    """It waits for somebody again; False where nobody had acknowledged it, or it is over."""
+    """Make the alert unacknowledged again; False where it was not acknowledged, or is resolved."""
     mine = Alert.objects.open().filter(pk=alert.pk, acknowledged_at__isnull=False)
     done = mine.update(
         acknowledged_at=None,
@@ -58,14 +58,14 @@ def silence(
     until: datetime,
     author: Any,
 ) -> Silence:
-    """Nobody is told of what agrees with all that is given, from the next round on."""
+    """Mute alerts that match all given terms, from the next round on."""
     return Silence.objects.create(
         host=host, volume=volume, code=code, reason=reason, until=until, author=author
     )
 
 
 def end_silence(quiet: Silence, actor: Any) -> bool:
-    """What is still there is told in the next round; False where it was over."""
+    """What is still present notifies in the next round; False where the silence had ended."""
     ended = Silence.objects.active().filter(pk=quiet.pk)
     return bool(ended.update(until=Now(), ended_by=actor))
 

@@ -1,7 +1,7 @@
-"""A round of alerts: reads what is wrong once, and writes what becomes of each alert.
+"""A round of alerts: reads the problems once, and writes the new state of each alert.
 
-One round at a time, in one transaction: killed at any moment, a round has happened or not, and the
-next one begins from what is stored.
+Rounds run one at a time, each in one transaction: a round that is killed leaves no trace, and the
+next one begins from the stored state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jobs.alerts.alert_state import (
     AlertEpisode,
     AlertNews,
     AlertState,
-    HushRule,
+    MuteRule,
     RoundContext,
 )
 from jobs.alerts.alert_transition import DAY, next_round
@@ -35,7 +35,7 @@ from storage.models import Host, Volume
 log = logging.getLogger(__name__)
 
 LOCK: Final = "jobs.alerts"
-TELL: Final = "panel.tasks.send_alerts"
+SEND_TASK: Final = "panel.tasks.send_alerts"
 KEPT_AS_THEY_ARE: Final = tuple(
     each.name for each in fields(AlertState) if each.name not in ("seen", "cause")
 )
@@ -55,8 +55,8 @@ WRITTEN: Final = (*KEPT_AS_THEY_ARE, *OF_PROBLEM, "cause")
 
 
 def judge(at: datetime | None = None) -> int:
-    """One round; how many events it wrote. Nothing while another process is at it. `at` is the
-    database's time for a test."""
+    """Run one round; returns the number of events written, 0 while another process runs one. `at`
+    replaces the database's time in tests."""
     written = _round(at)
     return len(written)
 
@@ -84,13 +84,13 @@ def _round(at: datetime | None) -> list[AlertEvent]:
     events = _record(rows, outcome.news, now)
     AlertRound.objects.update_or_create(pk=True, defaults={"at": now})
     if any(each.is_told for each in events):
-        transaction.on_commit(_tell, robust=True)
+        transaction.on_commit(_send, robust=True)
     return events
 
 
 def _carry_over(rows: dict[str, Alert], seen: dict[str, SeenProblem]) -> None:
-    """An upgrade of the panel or of an agent may tell a thing by more than its name before: its
-    alert goes on under the new fingerprint. One failed job never stands for another."""
+    """An upgrade of the panel or of an agent may identify a thing more precisely than before: its
+    alert continues under the new fingerprint. One failed job never replaces another."""
     fresh: dict[tuple[int, str, str], list[SeenProblem]] = {}
     for fingerprint, each in seen.items():
         if fingerprint not in rows and each.code and not each.job_key:
@@ -115,12 +115,12 @@ def _carry_over(rows: dict[str, Alert], seen: dict[str, SeenProblem]) -> None:
             row.save(update_fields=["fingerprint"])
 
 
-def _tell() -> None:
-    notify_workers.send(TELL)
+def _send() -> None:
+    notify_workers.send(SEND_TASK)
 
 
 def alert_state_of(row: Alert) -> AlertState:
-    """An alert as the rules see it; the row came with its volume, job and cause."""
+    """An alert as the rules see it; the row was read with its volume, job and cause."""
     seen = SeenProblem(
         fingerprint=row.fingerprint,
         host_id=row.host_id or OF_ALL_HOSTS,
@@ -147,25 +147,25 @@ def _context(now: datetime, fingerprints: Collection[str]) -> RoundContext:
                 row.absent_since or row.resolved_at or now,
                 row.openings,
                 row.tier,
-                row.swing,
-                row.spell,
+                row.longest_absence,
+                row.longest_presence,
             )
         )
-    told: dict[str, list[datetime]] = {}
+    message_times: dict[str, list[datetime]] = {}
     messages = AlertEvent.objects.filter(
         alert__fingerprint__in=fingerprints, is_told=True, at__gt=now - DAY
     )
     for fingerprint, at in messages.values_list("alert__fingerprint", "at"):
-        told.setdefault(fingerprint, []).append(at)
+        message_times.setdefault(fingerprint, []).append(at)
     return RoundContext(
         now=now,
         silences=[
-            HushRule(each.host_id, each.volume.key if each.volume else "", each.code)
+            MuteRule(each.host_id, each.volume.key if each.volume else "", each.code)
             for each in silences
         ],
         maintained=frozenset(maintained.values_list("pk", flat=True)),
         past=past,
-        told=told,
+        message_times=message_times,
         host_count=Host.objects.active().count(),
         escalate_after=timedelta(seconds=settings.TIERCEL_ALERT_ESCALATE_SECONDS),
     )
@@ -174,7 +174,7 @@ def _context(now: datetime, fingerprints: Collection[str]) -> RoundContext:
 def _write(
     rows: dict[str, Alert], before: dict[str, AlertState], after: dict[str, AlertState]
 ) -> None:
-    """`rows` gets those that are new."""
+    """Adds the new alerts to `rows`."""
     fresh = [state for fingerprint, state in after.items() if fingerprint not in rows]
     volumes = Volume.objects.in_bulk({each.seen.volume_key for each in fresh}, field_name="key")
     jobs = Job.objects.in_bulk({each.seen.job_key for each in fresh}, field_name="key")
@@ -219,7 +219,7 @@ def _record(rows: dict[str, Alert], news: Iterable[AlertNews], now: datetime) ->
             alert=rows[each.fingerprint],
             at=now,
             kind=each.kind,
-            is_told=each.is_told,
+            is_told=each.is_notified,
             tier=rows[each.fingerprint].tier,
             rank=rows[each.fingerprint].rank,
             text=each.text,

@@ -1,7 +1,7 @@
-"""What problems mean for alerts: which are the same one, how long each must last before anybody is
-told, and which follow from which. What is said of a kind stands in `storage.problems`. Pure.
+"""What problems mean for alerts: which are the same, how long each must last before it notifies,
+and which follow from which. Each kind is described in `storage.problems`. Pure.
 
-Nothing here says whether something is wrong: `jobs.problems` alone does.
+`jobs.problems` alone decides whether something is wrong.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from jobs.problems import Problem
 from storage.problems.all_kinds import family_of, kind_of, may_follow
 
 NO_NEWS: Final = ("trust", "contact")
-"""While a host has one of these, nothing new is known of it."""
+"""While a host has one of these, its other problems are not up to date."""
 
 AT_RISK_RANK: Final = 0
 WARNING_RANK: Final = 2
 SIBLINGS_WITHIN: Final = timedelta(minutes=15)
-"""Volumes of one host that have the same problem within so long have it for one reason."""
+"""Volumes of one host with the same problem within this time share one cause."""
 
 CODE_LIMIT: Final = 64
 SUBJECT_LIMIT: Final = 255
@@ -33,9 +33,9 @@ DISKS_READ_WITHIN: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class SeenProblem:
-    """A problem as one round saw it; equal ones of the same thing are one, `count` of them.
-    `fingerprint` is the same as long as it is the same problem. `job_error` is the code of what
-    went wrong where the problem is a job."""
+    """A problem as one round saw it; `count` equal problems of one thing are merged. `fingerprint`
+    stays the same as long as the problem does. `job_error` is the error code of a problem that is a
+    job."""
 
     fingerprint: str
     family: str
@@ -67,7 +67,7 @@ def seen_problems(problems: Iterable[Problem]) -> dict[str, SeenProblem]:
 
 
 def fingerprint_of(problem: Problem) -> str:
-    """The same as long as it is the same problem, whatever its words."""
+    """The same as long as the problem is the same, whatever its wording."""
     thing = problem.job_key or problem.volume_key or problem.identity or problem.subject
     if not problem.code:
         thing = re.sub(r"[0-9]+", "#", problem.message)
@@ -94,19 +94,19 @@ def _seen(problem: Problem) -> SeenProblem:
 
 
 def hold_seconds(seen: SeenProblem) -> timedelta:
-    """How long it must be there before anybody is told; data at risk never waits long."""
+    """How long a problem must be present before it notifies; data at risk does not wait."""
     if seen.rank == AT_RISK_RANK:
         return timedelta(0)
     return timedelta(seconds=kind_of(seen.code).hold_seconds)
 
 
 def resolve_after(seen: SeenProblem) -> timedelta:
-    """How long it must be gone before it is over."""
+    """How long a problem must be absent before its alert is resolved."""
     return timedelta(seconds=kind_of(seen.code).resolve_seconds)
 
 
 def lapse(code: str, since: datetime | None, gone_at: datetime | None) -> str:
-    """Why the problem is listed no longer though nobody mended it; "" where it was mended."""
+    """Why an unresolved problem is no longer listed; "" where it was resolved."""
     kind = kind_of(code)
     if kind.listed_for is None or since is None or gone_at is None:
         return ""
@@ -114,20 +114,20 @@ def lapse(code: str, since: datetime | None, gone_at: datetime | None) -> str:
 
 
 def is_news_of_the_host(seen: SeenProblem) -> bool:
-    """Whether only the host itself can say that it is over: while the host does not answer, that
-    the problem is not listed means nothing."""
+    """Whether only the host itself can report the end of the problem: while the host does not
+    answer, its absence from the list means nothing."""
     return seen.family not in (*NO_NEWS, "job", "unverified")
 
 
 def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
-    """Whether one problem is there because of another one of the same host."""
+    """Whether one problem is a consequence of another one of the same host."""
     if cause.family in NO_NEWS and effect.rank == AT_RISK_RANK:
-        # The host said so before it fell silent: it is no consequence, and cannot wait.
+        # The host reported it before it fell silent: it is no consequence, and cannot wait.
         return False
     if cause.family == "trust":
         return effect.family not in ("trust", "job")
     if effect.code == "kernel_changed":
-        # It is the reason why the host did not answer.
+        # The reboot is why the host did not answer.
         return False
     if cause.family == "contact":
         return is_news_of_the_host(effect) or family_of(effect.job_error) == "contact"
@@ -135,12 +135,12 @@ def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
 
 
 def _is_of_it(effect: SeenProblem, cause: SeenProblem) -> bool:
-    """Whether the one concerns the thing, or a part of the thing, that the other concerns."""
+    """Whether the effect concerns the same thing as the cause, or a part of it."""
     is_of_disk = kind_of(effect.code).about == "disk"
     match kind_of(cause.code).about:
         case "volume":
             is_same = bool(effect.volume_key) and effect.volume_key == cause.volume_key
-            # A volume that is slow names its disk, and who uses that.
+            # A slow volume names its disk and the users of that disk.
             return is_same or is_of_disk
         case "group":
             is_in_it = effect.subject.startswith(f"{cause.subject}/")
@@ -152,9 +152,9 @@ def _is_of_it(effect: SeenProblem, cause: SeenProblem) -> bool:
 
 
 def comes_late(effect: SeenProblem, cause: SeenProblem) -> bool:
-    """Whether the one follows from the other however much later it was seen."""
+    """Whether the effect follows from the cause however much later it was seen."""
     if cause.family in NO_NEWS:
-        # Nothing is known of a host that does not answer.
+        # A host that does not answer reports nothing.
         return True
     if cause.code not in kind_of(effect.code).follows_late:
         return False
@@ -166,8 +166,8 @@ def comes_late(effect: SeenProblem, cause: SeenProblem) -> bool:
 
 
 def are_siblings(one: SeenProblem, other: SeenProblem) -> bool:
-    """Whether two volumes of a host have the same trouble, or one round missed two of its disks: a
-    controller or a shelf takes all of its disks along."""
+    """Whether two volumes of a host have the same problem, or two of its disks vanished in one
+    reading: a controller or a shelf takes all its disks with it."""
     of_volumes = bool(one.volume_key and other.volume_key)
     of_round = one.code == "disk_vanished" and one.since is not None and one.since == other.since
     same = (one.code, one.job_error) == (other.code, other.job_error)

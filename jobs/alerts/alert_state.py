@@ -1,4 +1,4 @@
-"""An alert as the rounds keep it, what they know besides, and what they say happened. Data only."""
+"""State of an alert, context of a round, and the events that it produced. Data only."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from jobs.alerts.alert_rules import WARNING_RANK, SeenProblem
 from jobs.models.alert import UNKNOWN_RANK
 from jobs.models.alert import AlertEventKind as Kind
 
-LEAST_CALM: Final = timedelta(minutes=30)
-CALM_OF_A_SWING: Final = 1.5
-"""It is stable once it lasts so many times longer than each swing before it."""
+LEAST_STABLE: Final = timedelta(minutes=30)
+STABLE_FACTOR: Final = 1.5
+"""A state is stable once it lasts this many times longer than the longest one before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertState:
-    """An alert as it is kept. Pending (`opened_at` None), open, or over (`resolved_at`). `seen` is
-    how the problem was last seen; `present_since` when it (last) came, `absent_since` since when it
-    is gone. `told_at` is when people were told that it is there, None while nobody was; `cause` the
-    fingerprint of the alert it follows from; `worst_rank` the gravest that was told, the `gravest_`
-    fields are of the gravest that was seen, whether or not it was told. `swing` is the
-    longest that it was gone, `spell` the longest that it was there, since it began to flap."""
+    """An alert: pending (`opened_at` None), open, or resolved (`resolved_at`). `seen` is how the
+    problem was last seen; `present_since` when it (last) appeared, `absent_since` when it
+    disappeared. `told_at` is the first notification, None before it; `cause` the fingerprint of the
+    alert that this one follows from. `worst_rank` is the gravest rank notified; the `gravest_`
+    fields describe the gravest state seen, notified or not. `longest_absence` and
+    `longest_presence` are counted since it began to flap."""
 
     seen: SeenProblem
     first_seen_at: datetime
@@ -46,12 +46,12 @@ class AlertState:
     gravest_message: str = ""
     openings: int = 1
     is_flapping: bool = False
-    swing: timedelta = timedelta(0)
-    spell: timedelta = timedelta(0)
+    longest_absence: timedelta = timedelta(0)
+    longest_presence: timedelta = timedelta(0)
 
     def seeing(self, problem: SeenProblem) -> Self:
-        """With the problem as it is now. What is no longer as grave as it was, as an array that is
-        rebuilt, has been wrong since it began."""
+        """With the current problem. A problem that became less grave, such as an array being
+        rebuilt, keeps the time at which it began."""
         if problem.code != self.gravest_code and problem.since and self.seen.since:
             problem = replace(problem, since=min(problem.since, self.seen.since))
         if problem.rank >= self.gravest_rank:
@@ -69,48 +69,48 @@ class AlertState:
         return self.absent_since is None
 
     @property
-    def calm(self) -> timedelta:
-        """How long it must be gone to be over while it flaps."""
-        return max(LEAST_CALM, self.swing * CALM_OF_A_SWING)
+    def stable_absence(self) -> timedelta:
+        """How long a flapping problem must be absent to be resolved."""
+        return max(LEAST_STABLE, self.longest_absence * STABLE_FACTOR)
 
     @property
-    def lasting(self) -> timedelta:
-        """And be there to count as there for good."""
-        return max(LEAST_CALM, self.spell * CALM_OF_A_SWING)
+    def stable_presence(self) -> timedelta:
+        """How long a flapping problem must be present to count as permanent."""
+        return max(LEAST_STABLE, self.longest_presence * STABLE_FACTOR)
 
 
 @dataclass(frozen=True, slots=True)
 class AlertEpisode:
-    """An alert that is over: from when to when the problem was there, how often it opened, and the
-    tier that it reached."""
+    """A resolved alert: when the problem began and ended, how often it opened, and the tier that it
+    reached."""
 
     began: datetime
     ended: datetime
     openings: int = 1
     tier: int = 1
-    swing: timedelta = timedelta(0)
-    spell: timedelta = timedelta(0)
+    longest_absence: timedelta = timedelta(0)
+    longest_presence: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
 class AlertNews:
-    """What happened to one alert; `is_told`: people are told."""
+    """What happened to one alert; `is_notified`: recipients are notified."""
 
     fingerprint: str
     kind: Kind
-    is_told: bool
+    is_notified: bool
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class HushRule:
-    """Problems that nobody is told of now: those that agree with all that is given."""
+class MuteRule:
+    """Mutes the problems that match all given terms."""
 
     host_id: int | None = None
     volume_key: str = ""
     code: str = ""
 
-    def hushes(self, seen: SeenProblem) -> bool:
+    def mutes(self, seen: SeenProblem) -> bool:
         return (
             self.host_id in (None, seen.host_id)
             and self.volume_key in ("", seen.volume_key)
@@ -120,22 +120,22 @@ class HushRule:
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """What a round knows besides alerts and problems. `past` are the episodes of the last day by
-    fingerprint, `told` the times of its messages; `host_count` is how many hosts are in use."""
+    """What a round knows besides alerts and problems. `past` has the episodes of the last two days
+    and `message_times` the messages of the last day, by fingerprint; `host_count` counts the hosts
+    in use."""
 
     now: datetime
-    silences: Sequence[HushRule] = ()
+    silences: Sequence[MuteRule] = ()
     maintained: frozenset[int] = frozenset()
     past: Mapping[str, Sequence[AlertEpisode]] = field(default_factory=dict)
-    told: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
+    message_times: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
     host_count: int = 1
     escalate_after: timedelta = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
 class RoundOutcome:
-    """The alerts after a round, without those that were pending and came to nothing, and what
-    happened."""
+    """The alerts after a round, without pending ones whose problem disappeared, and the events."""
 
     alerts: dict[str, AlertState]
     news: tuple[AlertNews, ...]

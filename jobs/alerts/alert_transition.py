@@ -1,12 +1,12 @@
-"""What becomes of alerts in one round: pure, from what they were, what is seen now, and a clock.
+"""The next state of each alert: pure, from the last state, the problems seen now, and a clock.
 
-A problem that is seen waits for its hold, then its alert opens. It is told unless something hushes
-it: a silence, maintenance of its host, or the alert that it follows from. It is over once the
-problem has been gone for a while, and that is told only if the opening was. Three openings within a
-day are flapping, and so are two where the first was escalated: one message, then none until the
-problem has been there, or gone, for so long that it cannot be the same swinging. What comes a
-second time within a day must be gone for longer to be over, and what flaps is over only while its
-day has a message left for the next time that it comes.
+An alert opens once its problem has lasted for its hold time. It notifies unless something mutes it:
+a silence, maintenance of its host, or the alert that it follows from. It is resolved once the
+problem has been absent for a while; that notifies only where the opening did. Three openings within
+a day are flapping, and so are two where the first was escalated: one message, then none until the
+problem has been present, or absent, for longer than such a cycle takes. A problem that returns
+within a day must be absent for longer to be resolved, and a flapping one is resolved only while its
+day has a message left for the next opening.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from jobs.alerts.alert_rules import (
     resolve_after,
 )
 from jobs.alerts.alert_state import (
-    LEAST_CALM,
+    LEAST_STABLE,
     AlertEpisode,
     AlertNews,
     AlertState,
@@ -43,11 +43,11 @@ from storage.problems.all_kinds import PRECEDENCE, kind_of
 
 DAY: Final = timedelta(days=1)
 FLAPPING_OPENINGS: Final = 3
-"""So many openings within a day are flapping."""
+"""Openings within a day."""
 MESSAGES_A_DAY: Final = 6
-"""Of one problem that flaps, to each who is told of it."""
+"""Of one flapping problem, to each recipient."""
 AFTER_ITS_CAUSE: Final = timedelta(minutes=5)
-"""What followed from an alert that is over may last a little longer."""
+"""A consequence may outlast its resolved cause by a little."""
 WORSE_AGAIN: Final = timedelta(minutes=30)
 LAST_TIER: Final = 3
 MANY_HOSTS: Final = 3
@@ -56,8 +56,8 @@ MANY_HOSTS: Final = 3
 def next_round(
     before: Mapping[str, AlertState], seen: Mapping[str, SeenProblem], context: RoundContext
 ) -> RoundOutcome:
-    """The alerts that are not over, by fingerprint, once what is seen now is taken into account.
-    Repeated with the same clock it changes nothing more."""
+    """The alerts after this round, by fingerprint. Repeated with the same clock it changes nothing
+    more."""
     alerts = _looked_at(before, seen, context)
     unheard = {
         each.seen.host_id
@@ -65,10 +65,10 @@ def next_round(
         if each.seen.family in NO_NEWS and each.is_present
     }
     ordered = sorted(alerts, key=lambda fingerprint: _order(alerts[fingerprint]))
-    hushes = {each: _hush(state.seen, context) for each, state in alerts.items()}
-    causes = _causes(alerts, ordered, hushes, context)
+    mute_reasons = {each: _mute_reason(state.seen, context) for each, state in alerts.items()}
+    causes = _causes(alerts, ordered, mute_reasons, context)
     for fingerprint, leading in causes.items():
-        # One alert stands for all of it, so it is as grave as the gravest of them.
+        # One alert represents all of them, so it is as grave as the gravest.
         alerts[leading] = _at_least_as_grave(alerts[leading], alerts[fingerprint].seen)
     news: list[AlertNews] = []
     for fingerprint in ordered:
@@ -77,7 +77,7 @@ def next_round(
         was = before.get(fingerprint)
         is_worse = was is not None and state.seen.rank < was.seen.rank
         alerts[fingerprint], happened = _one(
-            state, cause, unheard, hushes[fingerprint], context, is_worse=is_worse
+            state, cause, unheard, mute_reasons[fingerprint], context, is_worse=is_worse
         )
         news += [replace(each, fingerprint=fingerprint) for each in happened]
     grown = _grown(alerts, context.now)
@@ -87,7 +87,7 @@ def next_round(
 def _looked_at(
     before: Mapping[str, AlertState], seen: Mapping[str, SeenProblem], context: RoundContext
 ) -> dict[str, AlertState]:
-    """Who is there and who is gone; pending ones that are gone are forgotten."""
+    """Which problems are present and which absent; pending alerts without their problem vanish."""
     now = context.now
     alerts: dict[str, AlertState] = {}
     unheard = {each.host_id for each in seen.values() if each.family in NO_NEWS}
@@ -111,29 +111,29 @@ def _present(state: AlertState, problem: SeenProblem, now: datetime) -> AlertSta
         return state.seeing(problem)
     gone = now - state.absent_since
     if not state.is_flapping and gone < resolve_after(problem):
-        # It was away for less than its time: as if it had not been.
+        # Absent too briefly to be resolved: as if it had been present throughout.
         return replace(state.seeing(problem), absent_since=None)
     return replace(
         replace(state, seen=problem).seeing(problem),
         absent_since=None,
         present_since=now,
         openings=state.openings + 1,
-        swing=max(state.swing, gone),
+        longest_absence=max(state.longest_absence, gone),
     )
 
 
 def _absent(state: AlertState, now: datetime) -> AlertState:
     if state.absent_since is not None:
         return state
-    spell = max(state.spell, now - state.present_since)
-    return replace(state, absent_since=now, spell=spell)
+    longest_presence = max(state.longest_presence, now - state.present_since)
+    return replace(state, absent_since=now, longest_presence=longest_presence)
 
 
 # --- Which follows from which --------------------------------------------------------------------
 
 
 def _order(state: AlertState) -> tuple[int, datetime, str]:
-    """A cause before its effects, what was seen first before the rest."""
+    """Causes before effects, then by first sight."""
     place = PRECEDENCE.get(state.seen.family, 0)
     return place, state.first_seen_at, state.seen.fingerprint
 
@@ -141,14 +141,14 @@ def _order(state: AlertState) -> tuple[int, datetime, str]:
 def _causes(
     alerts: Mapping[str, AlertState],
     ordered: Iterable[str],
-    hushes: Mapping[str, str],
+    mute_reasons: Mapping[str, str],
     context: RoundContext,
 ) -> dict[str, str]:
-    """The alert that each one follows from, which follows from none itself."""
+    """The alert that each one follows from; a cause follows from none itself."""
     causes: dict[str, str] = {}
     leaders: dict[int, list[AlertState]] = {}
     explained: set[str] = set()
-    away = _away(alerts, hushes)
+    away = _away(alerts, mute_reasons)
     for fingerprint in ordered:
         state = alerts[fingerprint]
         of_host = leaders.setdefault(state.seen.host_id, [])
@@ -156,7 +156,7 @@ def _causes(
         leading = [
             each for each in of_host if not is_disk or each.seen.fingerprint not in explained
         ]
-        cause = _cause_of(state, leading, hushes)
+        cause = _cause_of(state, leading, mute_reasons)
         if cause is None:
             cause = _first_of_many_hosts(state, away, alerts, causes, context)
         if cause is not None:
@@ -169,22 +169,22 @@ def _causes(
 
 
 def _cause_of(
-    state: AlertState, leaders: Iterable[AlertState], hushes: Mapping[str, str]
+    state: AlertState, leaders: Iterable[AlertState], mute_reasons: Mapping[str, str]
 ) -> AlertState | None:
-    """The alert of the same host that this one follows from. What people were told already stays
-    an alert of its own."""
+    """The alert of the same host that this one follows from. An alert that has notified stays
+    independent."""
     if state.told_at is not None or not state.is_present:
         return None
-    is_hushed = bool(hushes[state.seen.fingerprint])
+    is_muted = bool(mute_reasons[state.seen.fingerprint])
     for each in leaders:
         near = _near(state, each)
-        # Most of what comes long after a problem has a reason of its own.
+        # Most problems that begin long after another one have a cause of their own.
         is_old_news = near or comes_late(state.seen, each.seen)
-        # Also a cause that flaps, between two times.
+        # A flapping cause counts between two openings, too.
         is_there = each.is_present or each.is_flapping
         if is_there and is_old_news and follows(state.seen, each.seen):
             return each
-        is_heard = each.is_present and (is_hushed or not hushes[each.seen.fingerprint])
+        is_heard = each.is_present and (is_muted or not mute_reasons[each.seen.fingerprint])
         if near and is_heard and are_siblings(state.seen, each.seen):
             return each
     return None
@@ -201,13 +201,13 @@ def _near(one: AlertState, other: AlertState) -> bool:
     return abs(one.first_seen_at - other.first_seen_at) <= SIBLINGS_WITHIN
 
 
-def _away(alerts: Mapping[str, AlertState], hushes: Mapping[str, str]) -> list[str]:
-    """The hosts that do not answer, those that fell silent first before the others. One that
-    nobody is told of cannot stand for them."""
+def _away(alerts: Mapping[str, AlertState], mute_reasons: Mapping[str, str]) -> list[str]:
+    """The alerts of hosts that do not answer, the first silent one first. A muted one cannot
+    represent the others."""
     away = [
         each
         for fingerprint, each in alerts.items()
-        if each.seen.family == "contact" and each.is_present and not hushes[fingerprint]
+        if each.seen.family == "contact" and each.is_present and not mute_reasons[fingerprint]
     ]
     return [each.seen.fingerprint for each in sorted(away, key=_order)]
 
@@ -219,8 +219,8 @@ def _first_of_many_hosts(
     causes: Mapping[str, str],
     context: RoundContext,
 ) -> AlertState | None:
-    """When most hosts stop answering at once, the panel or its network has the trouble: one alert
-    stands for all."""
+    """When most hosts stop answering at once, the fault is in the panel or its network: one alert
+    represents all."""
     is_away = state.seen.family == "contact" and state.is_present
     if not is_away or state.told_at is not None:
         return None
@@ -232,7 +232,7 @@ def _first_of_many_hosts(
 
 
 def _grown(alerts: Mapping[str, AlertState], now: datetime) -> RoundOutcome:
-    """Data at risk that somebody acknowledged, and that more things have now, is told again."""
+    """Acknowledged data at risk notifies again once it affects more things."""
     counts: dict[str, int] = {}
     for each in alerts.values():
         if each.cause and each.opened_at is not None and each.resolved_at is None:
@@ -247,9 +247,9 @@ def _grown(alerts: Mapping[str, AlertState], now: datetime) -> RoundOutcome:
             changed[fingerprint] = replace(state, acknowledged_count=total)
         elif total > state.acknowledged_count and state.worst_rank == AT_RISK_RANK:
             changed[fingerprint] = _reopened(state, now)
-            text = f"It concerns {total} now, {state.acknowledged_count} when acknowledged."
-            is_told = not state.hushed_by
-            news.append(AlertNews(fingerprint, Kind.WORSENED, is_told, text))
+            text = f"It affects {total} now; it was {state.acknowledged_count} when acknowledged."
+            is_notified = not state.hushed_by
+            news.append(AlertNews(fingerprint, Kind.WORSENED, is_notified, text))
     return RoundOutcome(changed, tuple(news))
 
 
@@ -268,10 +268,10 @@ def _one(
     now = context.now
     if not state.is_present:
         frozen = state.seen.host_id in unheard and is_news_of_the_host(state.seen)
-        return (state, []) if frozen else _leaving(state, context)
+        return (state, []) if frozen else _while_absent(state, context)
     led = cause.seen.fingerprint if cause is not None else ""
     if state.cause and not led:
-        # What it followed from is over: it gets some time to be over, too.
+        # Its cause is resolved: it gets some time to end, too.
         state = replace(state, cause="", present_since=now, hushed_by=hushed_by)
     elif led != state.cause:
         state = replace(state, cause=led)
@@ -285,34 +285,34 @@ def _one(
         if cause is not None:
             news.append(_quiet(Kind.OPENED, "It follows from another alert."))
     if cause is not None:
-        # The customers of a volume are told of what follows, too.
+        # Customers of a volume are notified of consequences, too.
         return replace(state, hushed_by=hushed_by or cause.hushed_by), news
-    return _awake(state, news, hushed_by, context, is_worse=is_worse)
+    return _while_present(state, news, hushed_by, context, is_worse=is_worse)
 
 
-def _leaving(state: AlertState, context: RoundContext) -> tuple[AlertState, list[AlertNews]]:
+def _while_absent(state: AlertState, context: RoundContext) -> tuple[AlertState, list[AlertNews]]:
     if not _is_over(state, context):
         return state, []
-    is_told = state.told_at is not None
+    is_notified = state.told_at is not None
     why = lapse(state.seen.code, state.seen.since, state.absent_since)
-    return replace(state, resolved_at=context.now), [AlertNews("", Kind.RESOLVED, is_told, why)]
+    return replace(state, resolved_at=context.now), [AlertNews("", Kind.RESOLVED, is_notified, why)]
 
 
 def _is_over(state: AlertState, context: RoundContext) -> bool:
-    """Whether the problem has been gone for long enough. The end of one that flaps waits until its
-    day has room for two messages: what comes back after its end must be told."""
+    """Whether the problem has been absent for long enough. A flapping one is not resolved before
+    its day has room for two messages: an opening after that must notify."""
     if state.absent_since is None:
         return False
     gone = context.now - state.absent_since
     if not state.is_flapping:
         was_today = any(_today(state, context))
-        return gone >= max(resolve_after(state.seen), LEAST_CALM if was_today else timedelta(0))
-    told = context.told.get(state.seen.fingerprint, ())
-    today = sum(each > context.now - DAY for each in told)
-    return gone >= state.calm and today + 2 <= MESSAGES_A_DAY
+        return gone >= max(resolve_after(state.seen), LEAST_STABLE if was_today else timedelta(0))
+    times = context.message_times.get(state.seen.fingerprint, ())
+    today = sum(each > context.now - DAY for each in times)
+    return gone >= state.stable_absence and today + 2 <= MESSAGES_A_DAY
 
 
-def _awake(
+def _while_present(
     state: AlertState,
     news: list[AlertNews],
     hushed_by: str,
@@ -320,19 +320,19 @@ def _awake(
     *,
     is_worse: bool,
 ) -> tuple[AlertState, list[AlertNews]]:
-    """An open alert that is there and follows from nothing."""
+    """An open alert whose problem is present and follows from nothing."""
     now = context.now
     if hushed_by:
         if not state.hushed_by:
             is_new = state.opened_at == now and state.told_at is None
-            words = "during maintenance of its host" if hushed_by == "maintenance" else "silenced"
+            words = "host in maintenance" if hushed_by == "maintenance" else "silenced"
             kind = Kind.OPENED if is_new else Kind.SILENCED
-            news.append(_quiet(kind, f"Nobody is told: {words}."))
+            news.append(_quiet(kind, f"No message: {words}."))
         return replace(state, hushed_by=hushed_by), news
-    was_hushed = bool(state.hushed_by)
+    was_muted = bool(state.hushed_by)
     state = replace(state, hushed_by="")
     if state.told_at is None:
-        return _first_told(state, news, context, was_hushed=was_hushed)
+        return _first_message(state, news, context, was_muted=was_muted)
     is_new_low = state.seen.rank < state.worst_rank
     is_low_again = is_worse and now - (state.last_told_at or now) >= WORSE_AGAIN
     if is_new_low or is_low_again:
@@ -341,13 +341,15 @@ def _awake(
     if state.acknowledged_at is not None:
         until = state.acknowledged_until
         if until is not None and until <= now:
-            news.append(AlertNews("", Kind.UNACKNOWLEDGED, True, "The time it named is over."))
+            news.append(
+                AlertNews("", Kind.UNACKNOWLEDGED, True, "The acknowledgement has expired.")
+            )
             return _reopened(state, now), news
         return state, news
     if state.is_flapping:
-        if now - state.present_since < state.lasting:
+        if now - state.present_since < state.stable_presence:
             return state, news
-        text = "It does not flap any more: it is there without interruption."
+        text = "It has stopped flapping and is now permanent."
         news.append(AlertNews("", Kind.REMAINS, True, text))
         return _reopened(replace(state, is_flapping=False, openings=1), now), news
     if state.openings > 1 and _openings(state, context) >= FLAPPING_OPENINGS:
@@ -355,17 +357,17 @@ def _awake(
     due = (state.tier_at or state.told_at) + context.escalate_after
     if state.seen.rank < WARNING_RANK and state.tier < LAST_TIER and due <= now:
         state = replace(state, tier=state.tier + 1, tier_at=now, last_told_at=now)
-        text = f"Nobody has acknowledged it: it is the turn of tier {state.tier}."
+        text = f"Not acknowledged: escalated to tier {state.tier}."
         news.append(AlertNews("", Kind.ESCALATED, True, text))
     return state, news
 
 
-def _first_told(
-    state: AlertState, news: list[AlertNews], context: RoundContext, *, was_hushed: bool
+def _first_message(
+    state: AlertState, news: list[AlertNews], context: RoundContext, *, was_muted: bool
 ) -> tuple[AlertState, list[AlertNews]]:
     now = context.now
     is_new = state.opened_at == now
-    if not is_new and not was_hushed and now - state.present_since < AFTER_ITS_CAUSE:
+    if not is_new and not was_muted and now - state.present_since < AFTER_ITS_CAUSE:
         return state, news
     state = replace(
         state,
@@ -379,7 +381,7 @@ def _first_told(
         return _begins_to_flap(state, news, context)
     if is_new:
         return state, [*news, AlertNews("", Kind.OPENED, True, state.seen.message)]
-    text = "Its silence is over." if was_hushed else "What it followed from is over."
+    text = "The silence has ended." if was_muted else "Its cause is resolved."
     return state, [*news, AlertNews("", Kind.REMAINS, True, text)]
 
 
@@ -390,14 +392,14 @@ def _today(state: AlertState, context: RoundContext) -> list[AlertEpisode]:
 
 
 def _openings(state: AlertState, context: RoundContext) -> int:
-    """How often it came within a day."""
+    """How often it opened within a day."""
     return state.openings + sum(each.openings for each in _today(state, context))
 
 
 def _begins_to_flap(
     state: AlertState, news: list[AlertNews], context: RoundContext
 ) -> tuple[AlertState, list[AlertNews]]:
-    """All who heard of it before are told now, so that it need not go through the tiers again."""
+    """Notify all tiers that it had reached, so that it need not escalate again."""
     past = _today(state, context)
     reached = max((state.tier, *(each.tier for each in past)))
     state = replace(_flapping(state, past), tier=reached, last_told_at=context.now)
@@ -407,20 +409,27 @@ def _begins_to_flap(
 
 
 def _flapping(state: AlertState, past: Sequence[AlertEpisode]) -> AlertState:
-    """With the longest times that it was gone, and there, today."""
+    """With the longest absence and presence of the last day."""
     episodes = sorted(past, key=lambda each: each.began)
     begins = [*(each.began for each in episodes), state.first_seen_at]
     gaps = [begin - each.ended for each, begin in zip(episodes, begins[1:], strict=True)]
     return replace(
         state,
         is_flapping=True,
-        swing=max((state.swing, *gaps, *(each.swing for each in episodes))),
-        spell=max((state.spell, *(max(each.ended - each.began, each.spell) for each in episodes))),
+        longest_absence=max(
+            (state.longest_absence, *gaps, *(each.longest_absence for each in episodes))
+        ),
+        longest_presence=max(
+            (
+                state.longest_presence,
+                *(max(each.ended - each.began, each.longest_presence) for each in episodes),
+            )
+        ),
     )
 
 
 def _reopened(state: AlertState, now: datetime) -> AlertState:
-    """Told once more, from the first tier on; whoever acknowledged it did not know this."""
+    """Notify again, from the first tier on: the acknowledgement did not cover this."""
     return replace(
         state,
         acknowledged_at=None,
@@ -433,10 +442,10 @@ def _reopened(state: AlertState, now: datetime) -> AlertState:
     )
 
 
-def _hush(seen: SeenProblem, context: RoundContext) -> str:
+def _mute_reason(seen: SeenProblem, context: RoundContext) -> str:
     if seen.host_id in context.maintained:
         return "maintenance"
-    return "silence" if any(each.hushes(seen) for each in context.silences) else ""
+    return "silence" if any(each.mutes(seen) for each in context.silences) else ""
 
 
 def _quiet(kind: Kind, text: str) -> AlertNews:

@@ -1,4 +1,4 @@
-"""What people do with a benchmark: order it, pause it, go on with it, give it another window, and
+"""What people do with a benchmark: order it, pause it, resume it, give it another window, and
 cancel it."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from storage.planner.daily_window import DailyWindow
 from storage.stored_inventory import inventory_of
 
 NO_RUN: Final = "aaaaaaaaaaaaaaaa"
-"""Stands for the key of a run that is only looked at."""
+"""Placeholder for the key of a run that is only previewed."""
 
 
 def order_refusal(host: Host, spec: Spec) -> Refused | None:
@@ -122,7 +122,7 @@ def pause(benchmark: Benchmark, requester: Requester, *, stops_run: bool = False
 
 @transaction.atomic
 def resume(benchmark: Benchmark, requester: Requester) -> None:
-    """Go on with a benchmark that was paused. Raises `Refused`."""
+    """Resume a paused benchmark. Raises `Refused`."""
     if _locked(benchmark).state != BenchmarkState.PAUSED:
         return
     _move(

@@ -91,7 +91,7 @@ def _demand_bounded(listed: ListedResult) -> None:
 
 
 def _fetch(host: Host, key: str, file: ListedFile) -> bytes:
-    """The file, packed anew as one."""
+    """The file, repacked as one."""
     packer = zlib.compressobj(level=6, wbits=GZIP)
     packed, offset = bytearray(), 0
     while offset < file.size:

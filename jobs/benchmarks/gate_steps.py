@@ -234,7 +234,7 @@ def _restart_into(wanted: str, running: str) -> str:
     """What a person is to do."""
     into = wanted or "the kernel that is to be judged"
     again = " once more" if wanted == running else ""
-    return f"Restart the host into {into}{again}. It runs {running}; measuring begins by itself."
+    return f"Restart the host into {into}{again}. It runs {running}; measuring then begins."
 
 
 def _plan(gate: Gate) -> GateRest:

@@ -1,5 +1,5 @@
-"""The end of a job that does a benchmark's run: whatever became of it, the host has a result, and
-the job says what the host says."""
+"""The end of a job that does a benchmark's run: the host always has a result, which decides the
+state of the job."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from storage.planner.benchmark_wish import BenchmarkWish
 STOPPED_EARLY: Final = {
     "code": "interrupted",
     "message": "The run was stopped on the host before its end. Its result says how far it came.",
-    "correction": "Look at the host's time line: it may have been started anew.",
+    "correction": "Look at the host's time line: it may have rebooted.",
 }
 
 
 def finish_benchmark(job: Job, facts: HostFacts) -> None:
-    """Nothing is left to do on the host. Raises `LostLease`."""
+    """End the job once nothing is left to do on the host. Raises `LostLease`."""
     result = facts.benchmark(BenchmarkWish.from_json(job.wish).key)
     if result is not None and result.outcome == "finished":
         finish_job(job, State.SUCCEEDED, explanation="", error={})

@@ -14,7 +14,7 @@ from jobs.engine.rollback import can_roll_back
 from jobs.engine.transitions import renew, transition
 from jobs.hosts.read_inventory import read_facts
 from jobs.models import Job, State, StepState
-from jobs.requester import Requester, requester_fields
+from jobs.requester import UNKNOWN_REQUESTER, Requester, requester_fields
 from jobs.transport.errors import TransportError
 from storage.planner import Refused
 
@@ -22,25 +22,25 @@ WHY_LIMIT = 200
 
 
 def resume(job: Job, requester: Requester | None) -> None:
-    """Go on towards the wish, counting tries anew; raises `Refused`."""
-    _hand_back(job, requester, f"resumed by {_name(requester)}", falls_back=False, error={})
+    """Continue towards the wish, and count attempts anew; raises `Refused`."""
+    _requeue(job, requester, f"resumed by {_name(requester)}", falls_back=False, error={})
 
 
 def roll_back(job: Job, requester: Requester | None) -> None:
-    """Go back to where the job began; raises `Refused` where there is no way back."""
+    """Return to the state in which the job began; raises `Refused` where that is impossible."""
     if (reason := no_way_back(job)) is not None:
         raise reason
     last = job.step_set.order_by("-n").values_list("n", flat=True).first()
     error = _plain(job.error) | {"after_step": last or 0}
-    _hand_back(job, requester, f"rolled back by {_name(requester)}", falls_back=True, error=error)
+    _requeue(job, requester, f"rolled back by {_name(requester)}", falls_back=True, error=error)
 
 
 def resolve(job: Job, requester: Requester | None, why: str) -> None:
-    """A person has settled it on the host: the host is read once more, and the job is cancelled
-    with who said so and why. Raises `Refused`."""
+    """A person has fixed the problem on the host: a worker reads the host once more and cancels the
+    job with the person and the reason. Raises `Refused`."""
     resolution = {"who": _name(requester), "why": why.strip()[:WHY_LIMIT]}
     explanation = f"marked as resolved by {_name(requester)}"
-    _hand_back(job, requester, explanation, error=_plain(job.error) | {"resolve": resolution})
+    _requeue(job, requester, explanation, error=_plain(job.error) | {"resolve": resolution})
 
 
 def no_way_back(job: Job) -> Refused | None:
@@ -88,7 +88,7 @@ def settle(job: Job) -> None:
 
 
 @transaction.atomic
-def _hand_back(job: Job, requester: Requester | None, explanation: str, **fields: Any) -> None:
+def _requeue(job: Job, requester: Requester | None, explanation: str, **fields: Any) -> None:
     fresh = {
         "attempts": 0,
         "claims": 0,
@@ -109,9 +109,9 @@ def _hand_back(job: Job, requester: Requester | None, explanation: str, **fields
 
 
 def _plain(error: dict[str, Any]) -> dict[str, Any]:
-    """Without what was left then: it is read again."""
+    """Without the leftovers of then: they are read again."""
     return {name: value for name, value in error.items() if name not in ("residue", "after_step")}
 
 
 def _name(requester: Requester | None) -> str:
-    return requester.name if requester is not None else "somebody"
+    return requester.name if requester is not None else UNKNOWN_REQUESTER

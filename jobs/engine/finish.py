@@ -23,20 +23,20 @@ PATIENCE_TRIES = 24
 """With the longest back-off about an hour and a half."""
 
 SETTINGS = frozenset({"cache.set", "bcache.set"})
-"""By these a flush that was stopped is set back."""
+"""Verbs that reset the settings of a stopped flush."""
 
 PASSING = (Unreachable, AnswerTimeout, BadReply)
-"""Troubles that may go by themselves; the others need a person."""
+"""Errors that may pass without action; the others need a person."""
 
 
 def has_changed_host(job: Job) -> bool:
-    """Whether the job may have changed anything on the host: a step ended well, runs, or failed
-    after the host had begun a command of it."""
+    """Whether the job may have changed anything on the host: a step succeeded, is running, or
+    failed after the host had begun one of its commands."""
     return not job.is_without_steps and _any_begun(job.step_set.all())
 
 
 def is_irreversible(job: Job) -> bool:
-    """Whether such a step of the job is one without a way back."""
+    """Whether such a step of the job is irrevocable."""
     return not job.is_without_steps and _any_begun(job.step_set.filter(turns=True))
 
 
@@ -46,8 +46,8 @@ def _any_begun(steps: QuerySet[Step]) -> bool:
 
 
 def finish_job(job: Job, to: State, **fields: Any) -> None:
-    """Leave `running`; raises `LostLease` where that is not ours to do. A worker looks at no more
-    of a job that it lets go."""
+    """Leave `running`; raises `LostLease` where this process no longer holds the job. The worker
+    does not read the job again."""
     if not transition(job, State.RUNNING, to, reads_again=False, **fields):
         raise LostLease(f"job {job.key}")
 
@@ -67,21 +67,21 @@ def refusal_json(refused: Refused) -> dict[str, str]:
 
 
 def pause_job(job: Job, seconds: int, explanation: str, **fields: Any) -> None:
-    """Go on in `seconds`, without a worker until then."""
+    """Continue in `seconds`, without a worker until then."""
     fields = {"not_before": Now() + timedelta(seconds=seconds), "claims": 0} | fields
     finish_job(job, State.WAITING, explanation=explanation[:500], **fields)
 
 
 def lasting_error(job: Job) -> dict[str, Any]:
-    """What of the job's error outlives its next step: why it rolls back, who resolved it."""
+    """The part of the error that outlives the next step: why it rolls back, who resolved it."""
     return job.error if job.falls_back or "resolve" in job.error else {}
 
 
 def wait_for_contact(job: Job, error: TransportError) -> None:
-    """The host did not answer. Before anything was sent: a few tries, then the job fails and
-    nothing has changed. Once work has begun, the volume stays locked and the host is asked until
-    it answers, or, after long, until a person decides. One with a window tries as long as that is
-    open, and, before it has begun, again in the next one."""
+    """The host did not answer. If nothing has begun, the job fails after a few attempts and nothing
+    has changed. Once work has begun, the volume stays locked, and the host is asked until it
+    answers or, after a long time, until a person decides. A job with a window tries as long as that
+    is open and, if it has not begun, again in the next one."""
     attempts = job.attempts + 1
     lasting = lasting_error(job)
     if isinstance(error, PASSING) and _has_next_window(job):
@@ -129,7 +129,7 @@ def _wait_in_windows(job: Job, error: TransportError, attempts: int) -> None:
     now = database_now()
     opening = job.window.next_opening(now) if job.window is not None else None
     if opening is None or has_changed_host(job):
-        # Of a flush that was stopped, the cache is still to be set back.
+        # The settings of a stopped flush are still to be reset.
         pause_job(job, _backoff(attempts), error.message, attempts=attempts, error=error.to_json())
     else:
         seconds = int((opening - now).total_seconds()) + 1

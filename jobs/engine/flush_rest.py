@@ -1,10 +1,10 @@
 """The daily window of a job: when it begins, and when its flush rests.
 
-Outside its window a job begins nothing. Of what has begun, only a flush is stopped when the window
-closes: by then nothing is half done, because a flush comes before the steps that change the cache.
-The cache is set back to how it works all day, and the flush goes on when the window opens next. All
-other steps go on to their end: they take moments, or are paced beside the guests, and the volume
-would otherwise stay between two states until the next day.
+Outside its window a job begins nothing. When the window closes, only a running flush is stopped: it
+leaves nothing half done, because it comes before the steps that change the cache. The cache gets
+its daytime settings back, and the flush continues when the window opens next. All other steps run
+to their end: they take moments, or are paced to spare the guests, and the volume would otherwise
+stay between two states until the next day.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ STOPPING: Final = {
 
 
 def rests(job: Job, verb: str) -> bool:
-    """Whether a step of this verb has to wait for the window to open again. Not on the way back,
-    nor of a job that is cancelled, which has no window any more."""
+    """Whether a step of this verb must wait for the next window. Not during a rollback, nor in a
+    cancelled job, which no longer has a window."""
     if job.window is None or verb not in FLUSHES or job.falls_back or job.turned:
         return False
     return not job.window.is_open(database_now()) and not steps.is_cancelled(job)
 
 
 def settling(job: Job, facts: HostFacts, placement: Placement | None) -> Sequence[PlannedStep]:
-    """The steps that set back what a flush that was stopped has set: it would go on all day. None
-    where no wish says how the cache was, or that cannot be had now."""
+    """The steps that reset the settings of a stopped flush, which would otherwise continue all day.
+    None where the former settings are unknown, or cannot be planned now."""
     if job.fallback is None or placement is None:
         return ()
     try:

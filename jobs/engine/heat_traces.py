@@ -1,6 +1,6 @@
-"""Traces of all that a volume reads and writes: asked for by people, begun and ended on the host's
-agent by a worker, which then stores what was counted. A worker that dies in between leaves a row
-with a time; the sweep sends it again."""
+"""Traces of all reads and writes of a volume: requested by people, started and ended on the host's
+agent by a worker, which then stores the counts. If a worker dies in between, the sweep announces
+the trace again."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from storage.planner.wish import DEFAULT_CHUNK_KIB
 from storage.volumes.snapshot import VolumeSnapshot
 
 LEASE: Final = timedelta(minutes=2)
-"""So long a worker may take for one step; then another one tries."""
+"""The time that a worker has for one step; then another one tries."""
 RETRY: Final = timedelta(minutes=1)
 GIVEN_UP: Final = timedelta(hours=1)
-"""A trace that could not begin for so long, or whose host is silent so long after its end, has
+"""A trace that could not begin within this time, or whose host is silent for it after the end, has
 failed."""
 SETTLING: Final = timedelta(seconds=20)
-"""The agent looks every 10 s whether a trace is over."""
+"""The agent checks every 10 s whether a trace has ended."""
 PATIENCE: Final = timedelta(minutes=3)
-"""A host that answers, and has no record so long after the end, will have none."""
+"""A host that answers but has no record after this time will have none."""
 SHORTER_SECONDS: Final = 60
-AGAIN: Final = "Ask for another trace."
+AGAIN: Final = "Request another trace."
 
 
 def ask_for_trace(row: VolumeSnapshot, minutes: int, requester: Requester) -> HeatTrace:
@@ -87,33 +87,32 @@ def trace_refusal(row: VolumeSnapshot) -> Refused | None:
         )
     if host.heat_state == PAUSED:
         return Refused(
-            "not_now", f"{host} counts no heat for an hour, to spare itself.", "Ask again later."
+            "not_now", f"{host} has paused counting heat for an hour.", "Try again later."
         )
     return None
 
 
 def cancel_trace(trace: HeatTrace) -> HeatTrace:
-    """End it before its time: nothing of it is shown. Raises `Refused`."""
+    """Cancel the trace: none of its counts are shown. Raises `Refused`."""
     now = database_now()
     with transaction.atomic():
         rows = HeatTrace.objects.filter(pk=trace.pk, state__in=UNFINISHED)
         if not rows.update(state=TraceState.CANCELLED, ended_at=now, not_before=now):
-            raise Refused("too_late", "The trace is over.", AGAIN)
+            raise Refused("too_late", "The trace has ended.", AGAIN)
         notify_workers.trace(trace.pk)
     trace.refresh_from_db()
     return trace
 
 
 def announce_due() -> None:
-    """Messages for traces of which a worker has something to do."""
+    """Messages for traces that need a worker."""
     due = HeatTrace.objects.filter(TO_FOLLOW, not_before__lte=database_now())
     for pk in due.values_list("pk", flat=True):
         notify_workers.send("jobs.tasks.follow_trace", pk)
 
 
 def follow_trace(trace_id: int) -> None:
-    """Do what is due: begin it, or look what came of it, or end it on the host. To be called again
-    does no harm."""
+    """Do what is due: begin the trace, read its result, or end it on the host. Safe to repeat."""
     trace = _claim(trace_id)
     if trace is None:
         return
@@ -177,13 +176,13 @@ def _begin(trace: HeatTrace) -> None:
         "is_on_host": True,
     }
     if not _move(trace, TraceState.RUNNING, not_before=ends + SETTLING, **there):
-        # Cancelled meanwhile: the host learns it now.
+        # Cancelled meanwhile: notify the host now.
         HeatTrace.objects.filter(pk=trace.pk).update(**there, not_before=begun)
         notify_workers.trace(trace.pk)
 
 
 def _look(trace: HeatTrace) -> None:
-    """It is over on the host: store what it counted."""
+    """The trace has ended on the host: store its counts."""
     is_read = read_heat.read_heat(trace.host)
     records, now = trace_records(trace), database_now()
     late = now - (trace.ends_at or now)
@@ -193,14 +192,14 @@ def _look(trace: HeatTrace) -> None:
         why = f"It ended early, after {seconds_text(seconds)}, to spare the host."
         _move(trace, TraceState.DONE, why if is_short else "", is_on_host=False)
     elif late > (PATIENCE if is_read else GIVEN_UP):
-        why = "The host counted nothing of it." if is_read else "The host did not answer any more."
+        why = "The host has no counts for it." if is_read else "The host stopped answering."
         _move(trace, TraceState.FAILED, why, AGAIN, is_on_host=False)
     else:
         _put_off(trace, "")
 
 
 def _end_on_host(trace: HeatTrace) -> None:
-    """It was cancelled while the host traced. Past its end there is nothing left to do."""
+    """The trace was cancelled while the host ran it. After its end nothing is left to do."""
     placement = Placement.objects.filter(volume=trace.volume, host=trace.host, until=None).first()
     is_over = trace.ends_at is None or database_now() > trace.ends_at
     if not is_over and placement is not None and placement.lv_uuid is not None:
@@ -224,7 +223,7 @@ def _fail(trace: HeatTrace, error: AgentError) -> None:
 def _move(
     trace: HeatTrace, to: TraceState, message: str = "", correction: str = "", **fields: Any
 ) -> int:
-    """From the state that it was read in; 0 where it has another one by now."""
+    """Change the state, and return 1; 0 where the trace is no longer in the state that was read."""
     texts = {"message": clean_text(message, 512), "correction": clean_text(correction, 512)}
     if to is not TraceState.RUNNING:
         fields |= {"ended_at": database_now()}

@@ -42,7 +42,7 @@ _HOST = CompiledQuery(Host, _host)
 
 
 def read_host(host_id: int) -> Host:
-    """The host without its reports. In one query all that `check_not_held` asks: it does so before
+    """The host without its reports, in one query with everything that `check_not_held` needs before
     each step."""
     return _HOST.get(host_id)
 
@@ -95,7 +95,7 @@ def maintenance_words(host: Host) -> str:
 
 
 def begin_maintenance(host: Host, reason: str, until: datetime) -> None:
-    """No step begins on the host from now until `until`; repeated, only reason and end change."""
+    """No step begins on the host until `until`; a repetition changes only reason and end."""
     over = Q(maintenance_since=None) | Q(maintenance_until__lte=Now())
     Host.objects.filter(pk=host.pk).update(
         maintenance_since=Case(When(over, then=Now()), default=F("maintenance_since")),
@@ -105,12 +105,12 @@ def begin_maintenance(host: Host, reason: str, until: datetime) -> None:
 
 
 def end_maintenance(host: Host) -> None:
-    """Its jobs are looked at again at once."""
+    """End the maintenance; waiting jobs of the host are checked at once."""
     _end_maintenances(Host.objects.filter(pk=host.pk))
 
 
 def end_due_maintenances() -> None:
-    """Forget the maintenances whose time has come, and look at their jobs again."""
+    """End the maintenances that are over, and check their waiting jobs."""
     _end_maintenances(Host.objects.filter(maintenance_until__lte=Now()))
 
 
@@ -124,18 +124,18 @@ def _end_maintenances(hosts: HostQuerySet) -> None:
 
 
 def set_window(host: Host, start: time | None, end: time | None) -> None:
-    """Both None for at any time; jobs that wait are looked at again at once."""
+    """Both None: at any time. Waiting jobs are checked at once."""
     Host.objects.filter(pk=host.pk).update(window_start=start, window_end=end)
     _wake_waiting(Job.objects.filter(host=host))
 
 
 def stop_all(actor_id: int | None, reason: str) -> None:
-    """The global stop; whoever stops first is named."""
+    """The global stop; it names the first person who stops."""
     Halt.objects.get_or_create(pk=True, defaults={"reason": reason, "actor_id": actor_id})
 
 
 def resume_all() -> None:
-    """The end of the global stop: all that waits is looked at again."""
+    """End the global stop; all waiting jobs are checked at once."""
     Halt.objects.all().delete()
     _wake_waiting(Job.objects.all())
 

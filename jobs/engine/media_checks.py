@@ -29,11 +29,11 @@ from storage.stored_inventory import inventory_of
 
 DEADLINE_SECONDS: Final = 90.0
 LEASE: Final = timedelta(minutes=2)
-"""So long a worker may take to begin a check; then another one tries."""
+"""The time in which a worker must begin a check; then another one tries."""
 RETRY: Final = timedelta(minutes=1)
 GIVEN_UP: Final = timedelta(hours=12)
-"""A check that could not begin for so long is asked for again by a person, or not at all."""
-LOOK_AGAIN: Final = "Look at the host's disks, and ask again."
+"""A check that could not begin within this time is refused."""
+LOOK_AGAIN: Final = "Look at the host's disks, then request the check again."
 
 
 def test_disk(disk: PhysicalDisk, kind: CheckKind, requester: Requester) -> MediaCheck:
@@ -50,7 +50,7 @@ def test_disk(disk: PhysicalDisk, kind: CheckKind, requester: Requester) -> Medi
     if not health.serial and not health.wwn:
         raise Refused(
             "unsupported",
-            "The disk says no serial number, so nobody can tell which disk would be tested.",
+            "The disk reports no serial number, so it cannot be identified for the test.",
             f"On the host, run: smartctl -t {kind} {disk.device}",
         )
     return _ask(disk.host, requester, kind=kind, disk=disk, hours_before=health.power_on_hours)
@@ -65,7 +65,7 @@ def check_array(host: Host, array: Array, requester: Requester) -> MediaCheck:
     if array.sync_action not in ("", "idle"):
         raise Refused(
             "busy",
-            f"{array.name} is at work already: {array.sync_action}.",
+            f"{array.name} is already busy: {array.sync_action}.",
             "Wait until it is idle.",
         )
     fields = {"kind": CheckKind.ARRAY, "array": array.name, "array_uuid": array.uuid}
@@ -89,13 +89,13 @@ def _ask(host: Host, requester: Requester, **fields: Any) -> MediaCheck:
             notify_workers.check(made.pk)
     except IntegrityError:
         raise Refused(
-            "already_exists", "A check of it is not over yet.", "Wait until it has ended."
+            "already_exists", "A check of it has not ended yet.", "Wait until it has ended."
         ) from None
     return made
 
 
 def announce_due() -> None:
-    """Messages for checks that nobody has begun."""
+    """Messages for checks that no worker has begun."""
     now = database_now()
     due = MediaCheck.objects.filter(state=CheckState.ASKED, not_before__lte=now)
     for pk in due.filter(created_at__lt=now - timedelta(seconds=10)).values_list("pk", flat=True):
@@ -103,8 +103,8 @@ def announce_due() -> None:
 
 
 def begin_media_check(check_id: int) -> None:
-    """Begin the check on its host, if that is due. To be called again does no harm: the host begins
-    no check that runs."""
+    """Begin the check on its host, if it is due. Safe to repeat: the host does not begin a check
+    that is already running."""
     check = _claim(check_id)
     if check is None:
         return

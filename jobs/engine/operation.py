@@ -56,17 +56,17 @@ PASSES_BY = {
     "stuck": timedelta(hours=1),
     "stale_fence": timedelta(minutes=1),
 }
-"""Nothing was run: something else has the volume group, a disk does not answer, another step had a
-later turn, somebody at a terminal or a snapshot is at work on the volume, or its guest is being
-backed up or moved. So long a step waits for that to pass, from when the host first said so."""
+"""Nothing was run: something else holds the volume group, a disk does not answer, another step had
+a later fence, a terminal or a snapshot uses the volume, or its guest is being backed up or moved.
+How long a step waits for that to pass, from the host's first report."""
 
 REST_BETWEEN = {"occupied": 60, GUEST_BUSY: 60}
-"""Seconds between two looks at what takes hours; `REST_SECONDS` for the rest."""
+"""Seconds between two checks of what takes hours; `REST_SECONDS` for the rest."""
 
 
 def send(job: Job, step: Step) -> bool:
-    """Send an intended step; False where the job moved on. A lost connection says nothing: the
-    host may have the request, and is asked for the operation next."""
+    """Send an intended step; False where the job was released. A lost connection proves nothing:
+    the host may have the request, and is asked for the operation next."""
     try:
         failpoints.reach("send.before")
         reply = contact.ask(
@@ -85,14 +85,14 @@ def send(job: Job, step: Step) -> bool:
     if reply.error is None:
         return True
     if reply.error.code in PASSES_BY:
-        return _stand_back(job, step, reply.error.to_json())
+        return _wait_for_blocker(job, step, reply.error.to_json())
     steps.fail(job, step, reply.error.to_json())
     return may_go_on(job, step)
 
 
 def watch(job: Job, step: Step, hold_seconds: float) -> bool:
-    """Follow a sent step for up to `hold_seconds`; True once it is over and the job goes on,
-    False where the job was let go."""
+    """Follow a sent step for up to `hold_seconds`; True once it has ended and the job continues,
+    False where the job was released."""
     deadline = time.monotonic() + hold_seconds
     pause, failures = POLL_SECONDS[0], 0
     while True:
@@ -120,13 +120,13 @@ def watch(job: Job, step: Step, hold_seconds: float) -> bool:
 
 
 def may_go_on(job: Job, step: Step) -> bool:
-    """After a failed step: plan anew, wait, or end the job with the agent's own words."""
+    """After a failed step: plan again, wait, or end the job with the agent's error."""
     code = step.error.get("code")
     if code in PASSES_BY:
-        # One that is half done must stay on record; it counts as a try.
-        # A guest that was told already may be told again.
+        # A half-done step must stay on record; it counts as an attempt.
+        # Notifying a guest twice is harmless.
         if code == GUEST_BUSY or not has_changed(step.commands):
-            return _stand_back(job, step, step.error)
+            return _wait_for_blocker(job, step, step.error)
         pause_job(job, _rest(step.error), str(step.error["message"]))
         return False
     is_passed_over = code in WORTH_A_NEW_PLAN or step.verb in OPTIONAL
@@ -134,7 +134,7 @@ def may_go_on(job: Job, step: Step) -> bool:
 
 
 def poll(job: Job, step: Step) -> None:
-    """Ask once what became of an operation; raises `TransportError` where that stays unknown."""
+    """Ask once for the state of an operation; raises `TransportError` where it stays unknown."""
     args = {"op": str(step.op_id), "after": step.output_seen}
     failpoints.reach("poll.before")
     reply = contact.ask(job.host, "op.get", args)
@@ -166,21 +166,21 @@ def poll(job: Job, step: Step) -> None:
         steps.fail(job, step, outcome.error.to_json() if outcome.error else interrupted)
 
 
-def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
-    """Nothing was run: wait for what is in the way to pass, without counting tries. A turn that
-    this database never gave is another panel's: nothing is tried against that."""
+def _wait_for_blocker(job: Job, step: Step, error: dict[str, Any]) -> bool:
+    """Nothing was run: wait for the blocker to pass, without counting attempts. A fence that this
+    database never issued is another panel's: the step fails at once."""
     if error["code"] == "stale_fence" and _is_fence_unknown(job, step):
         refused = vg_lock.unknown_fence(str(step.args.get("vg", "")))
         unknown_fence = refusal_json(refused)
         steps.fail(job, step, unknown_fence)
         return rollback_or_fail(job, unknown_fence)
-    since = steps.put_back(job, step, error)
-    # What was before a person resumed the job does not count.
+    since = steps.requeue_step(job, step, error)
+    # Time before a person resumed the job does not count.
     begun = max(since, job.started_at or since)
     code = str(error["code"])
     if database_now() - begun > PASSES_BY[code]:
         if code == GUEST_BUSY and has_changed_host(job):
-            # The volume has grown, and there is no way back from that.
+            # The volume has grown, and cannot shrink again.
             need_attention(job, error)
             return False
         return rollback_or_fail(job, error)
@@ -192,9 +192,9 @@ def _rest(error: dict[str, Any]) -> int:
     return REST_BETWEEN.get(str(error["code"]), REST_SECONDS)
 
 
-def stand_by(job: Job, error: dict[str, Any]) -> bool:
-    """There is no plan while somebody is at work on the volume: wait for that to end, as long as a
-    step would. False where the job was let go, True where it goes on, backwards."""
+def wait_without_plan(job: Job, error: dict[str, Any]) -> bool:
+    """There is no plan while something else uses the volume: wait as long as a step would. False
+    where the job was released, True where it rolls back."""
     patience = PASSES_BY[str(error["code"])]
     now = database_now()
     since = _since(job, str(error["code"])) or now
@@ -207,8 +207,8 @@ def stand_by(job: Job, error: dict[str, Any]) -> bool:
 
 
 def _since(job: Job, code: str) -> datetime | None:
-    """Since when the job has waited without a plan for what `code` names; what was before a person
-    resumed it does not count."""
+    """Since when the job has waited without a plan because of `code`, not counting the time before
+    a person resumed it."""
     if job.error.get("waits_for") != code:
         return None
     since = datetime.fromisoformat(str(job.error["waits_since"]))
@@ -219,15 +219,15 @@ def _is_fence_unknown(job: Job, step: Step) -> bool:
     try:
         hello = contact.ask(job.host, "hello")
     except TransportError:
-        # The next refusal asks again; what broke stands on the host's record.
+        # The next refusal asks again; the error is on the host's record.
         return False
     seen = panel_identity.fences_of(hello.data).get(step.vg_uuid, 0)
     return panel_identity.note_ahead(step.vg_uuid, seen)
 
 
 def _stop_if_cancelled(job: Job, step: Step) -> None:
-    """A cancelled job asks the host once to stop what takes long and may be stopped; the host
-    knows which verbs those are, and its refusal is shown with the step."""
+    """Ask the host once to stop a long step of a cancelled job. The host knows which verbs can be
+    stopped, and its refusal is shown with the step."""
     if step.error or job.falls_back or job.turned or not steps.is_cancelled(job):
         return
     panel = panel_identity.named_to(job.host)

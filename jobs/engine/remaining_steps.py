@@ -20,13 +20,13 @@ def remaining_steps(
     job: Job, facts: HostFacts, placement: Placement | None = None
 ) -> tuple[PlannedStep, ...]:
     """The steps to its wish, on the disks of its preview where they have room, or to its fallback;
-    `()` when it is done. `placement` is where its volume lies, for a caller who has read that since
-    he read the facts. Raises `Refused`, also for a plan that relies on what loses data on this
-    kernel, or gives up a cache whose SSD was there when the job was asked for, as long as nothing
-    has begun: half-way, both ways out need such steps."""
+    `()` when it is done. `placement` is that of its volume, for a caller who has read it since the
+    facts. Raises `Refused`; before anything has begun also for a plan that uses what loses data on
+    this kernel, or gives up a cache whose SSD was present at the request: half-way, both directions
+    need such steps."""
     if job.volume_id is None:
         return steps_of(facts, read_host_wish(job.wish))
-    # The way back was in no preview.
+    # A rollback was in no preview.
     preferred = {} if job.falls_back else job.disks
     target = (placement or placement_of(job)).target
     planned = without_tried(job, plan(facts, target, current_wish(job), preferred))

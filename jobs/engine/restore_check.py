@@ -39,8 +39,7 @@ OPS_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """One line of the report; `host` is "" where it is about the panel. `is_well`: nobody has to
-    look at it."""
+    """One line of the report; `host` is "" for the panel itself. `is_well`: no action needed."""
 
     host: str
     text: str
@@ -48,12 +47,13 @@ class ReportLine:
 
 
 def stop() -> Iterator[ReportLine]:
-    """The global stop, the new id, and the jobs before a person. Safe to be repeated."""
+    """Stop all jobs, renew the panel's id, and leave unfinished jobs to a person. Safe to
+    repeat."""
     with transaction.atomic():
         holds.stop_all(None, REASON)
         panel = panel_identity.this()
         if panel.restored_at is None:
-            # Put back by hand, or a copy of a machine: `manage.py restore` has done this itself.
+            # Restored by hand, or a copied machine: `manage.py restore` does this itself.
             panel = panel_identity.renew()
         waiting = transitions.need_attention_after_restore(ERROR)
         changes = BulkChange.objects.unfinished().select_for_update()
@@ -67,11 +67,11 @@ def stop() -> Iterator[ReportLine]:
 
 
 def reconcile() -> Iterator[ReportLine]:
-    """What each host says that the database does not know; the turns are raised to the hosts'."""
+    """Report what each host has that the database lacks, and raise the fences to the hosts'."""
     for host in Host.objects.active().without_inventory():
         yield from _ask(host)
     Installation.objects.update(restored_at=None)
-    # The new id counts its turns anew at hosts that know panels.
+    # Hosts that know panels count the fences of the new id from the beginning.
     VgFence.objects.filter(ahead__isnull=False).update(ahead=None)
 
 
@@ -143,7 +143,7 @@ def _began(operation: dict[str, object]) -> int:
 
 
 def _volumes(host: Host) -> Iterator[ReportLine]:
-    """Read the host anew: what is gone, and what has come that has no record."""
+    """Refresh the host, and report missing and unrecorded volumes."""
     before = set(Volume.objects.placed_on(host).values_list("pk", flat=True))
     if not refresh(host):
         yield ReportLine(host.name, "its inventory could not be read. Run this again.")

@@ -47,18 +47,18 @@ def current_wish(job: Job) -> Wish:
 
 
 def can_roll_back(job: Job) -> bool:
-    """Whether there is something to go back to, and a way."""
+    """Whether the job has a fallback and has not passed the point of no return."""
     return job.fallback is not None and not job.turned
 
 
 def rollback_or_fail(job: Job, error: dict[str, Any]) -> bool:
-    """The wish cannot be reached, and `error` says why. True where the job goes on, backwards;
-    False where it ended: failed while nothing is half done, else before a person."""
+    """The wish cannot be reached because of `error`. True where the job rolls back; False where it
+    ended: failed if nothing is half done, else needing attention."""
     if not has_changed_host(job):
         fail_job(job, error)
         return False
-    # Ended well and not there: somebody or something undoes it, and would undo the way back too.
-    # And nothing that a cache lost comes back with its way back.
+    # A step that succeeds without effect is being undone by something else, which would undo the
+    # rollback, too. And rolling back does not restore what a cache lost.
     if job.falls_back or job.turned or error.get("code") in (NO_PROGRESS, DATA_LOST):
         need_attention(job, error)
         return False
@@ -70,21 +70,21 @@ def rollback_or_fail(job: Job, error: dict[str, Any]) -> bool:
 
 
 def _fail_or_need_attention(job: Job, error: dict[str, Any]) -> None:
-    """There is nothing to go back to: whether something is half done, the host tells."""
+    """There is no fallback: the host shows whether something is half done."""
     leftovers = _read_leftovers(job)
     if not leftovers:
         fail_job(job, error)
         return
-    way_out = f"Resume the job; or mark it as resolved, and {_by_hand(job)}."
-    correction = f"{error.get('correction', '')} {way_out}".strip()
+    remedy = f"Resume the job; or mark it as resolved, and {_by_hand(job)}."
+    correction = f"{error.get('correction', '')} {remedy}".strip()
     finish_job(
         job, State.NEEDS_ATTENTION, error=error | {"correction": correction, "residue": leftovers}
     )
 
 
 def finish_cancelled(job: Job, before: str) -> None:
-    """A person asked for the end before the step `before`, which was planned on facts read just
-    now, and nothing is undone: what is left there goes with the job."""
+    """A person cancelled before the step `before`, which was planned on fresh facts. Nothing is
+    undone; the job lists the leftovers."""
     facts = inventory_of(Host.objects.get(pk=job.host_id)) if has_changed_host(job) else None
     ending = cancelled_by(last_requester(job))
     leftovers = _leftovers(job, facts) if facts is not None else []
@@ -104,9 +104,9 @@ def finish_cancelled(job: Job, before: str) -> None:
 
 
 def _by_hand(job: Job) -> str:
-    """What a person does about what is left of a job that nobody goes on with."""
+    """What a person does about the leftovers of a job that does not continue."""
     if job.kind == Kind.REPLACE_MEMBER:
-        return f"look at {job.label} on the host (mdadm --detail), and ask for it again"
+        return f"look at {job.label} on the host (mdadm --detail), and request it again"
     if job.kind == Kind.BENCHMARK:
         return "start another benchmark there, which removes it, or remove it with lvremove"
     if job.volume_id is None:
@@ -122,7 +122,7 @@ def _makes(job: Job) -> bool:
 
 
 def begin_rollback(job: Job, error: dict[str, Any]) -> None:
-    """From here on the job works towards its fallback. `error` is why, {} for a cancellation."""
+    """Work towards the fallback from now on. `error` is the reason, {} for a cancellation."""
     last = job.step_set.aggregate(n=Max("n"))["n"] or 0
     why = str(error.get("message", "cancelled"))
     renew(
@@ -136,8 +136,8 @@ def begin_rollback(job: Job, error: dict[str, Any]) -> None:
 
 
 def finish_rollback(job: Job, facts: HostFacts) -> None:
-    """There is nothing left to undo: the job ends with what made it turn back, what it undid, and
-    what differs for all that (a volume that grew does not shrink)."""
+    """Nothing is left to undo: the job ends with the reason for the rollback, what it undid, and
+    what still differs (a volume that grew does not shrink)."""
     error = {name: value for name, value in job.error.items() if name != "after_step"}
     after = job.error.get("after_step", 0)
     undone = job.step_set.filter(n__gt=after, state=StepState.DONE)
@@ -163,7 +163,7 @@ def finish_rollback(job: Job, facts: HostFacts) -> None:
 
 
 def need_attention(job: Job, error: dict[str, Any]) -> None:
-    """Nobody but a person can go on: the volume stays locked, and what is left is listed."""
+    """Only a person can decide: the volume stays locked, and the leftovers are listed."""
     first = job.error.get("message") if job.falls_back else None
     if first:
         error = error | {"message": f"{first} Rolling back failed too: {error['message']}"}
@@ -171,7 +171,8 @@ def need_attention(job: Job, error: dict[str, Any]) -> None:
 
 
 def _read_leftovers(job: Job) -> list[str]:
-    """Read again, so that a person decides on what is; the last inventory where that fails."""
+    """Read again, so that a person decides on current facts; the last inventory where that
+    fails."""
     renew(job)
     try:
         facts = read_facts(job.host)
@@ -193,15 +194,14 @@ def _leftovers(job: Job, facts: HostFacts) -> list[str]:
 
 
 STATES = {ZEROING_TAG: ", not fully zeroed yet", FORMAT_TAG: ", not formatted yet"}
-"""What the tags of a volume that is being made say of it."""
+"""What the tags of an unfinished new volume mean."""
 
 
 def leftovers_of(
     facts: HostFacts, target: Target, wish: Wish, fallback: Wish | None, *, made: bool = False
 ) -> list[str]:
-    """A sentence each: how the volume differs from both wishes, and what else of it is there that
-    it does not use. `made`: the job itself began to make it, so that it is left over by being
-    there."""
+    """Sentences: how the volume differs from both wishes, and which of its parts it does not use.
+    `made`: the job itself began to create it, so that its existence is a leftover."""
     if target.lv_uuid is not None:
         lv = facts.lv(target.lv_uuid)
     else:
@@ -245,7 +245,7 @@ def _there(lv: LogicalVolume, state: str = "") -> str:
 
 
 def _state(lv: LogicalVolume) -> str:
-    """What is still to be done before anybody may have a new volume; "" for nothing."""
+    """What a new volume lacks before it may be used; "" for nothing."""
     return next((sentence for tag, sentence in STATES.items() if tag in lv.tags), "")
 
 

@@ -2,8 +2,8 @@
 
 A job is done when the plan against facts just read is empty. An exit code is not success, and a
 lost connection is not failure: the operation has an id, and the host is asked for it until it
-answers. A retry is a new plan, so finished steps vanish from it. A job that cannot go on goes back
-(`jobs.engine.rollback`), or waits for a person.
+answers. A retry is a new plan, so finished steps vanish from it. A job that cannot continue rolls
+back (`jobs.engine.rollback`), or waits for a person.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from jobs.engine.finish import (
     wait_for_contact,
 )
 from jobs.engine.holds import OnHold, check_not_held, check_window, read_host
-from jobs.engine.operation import PASSES_BY, send, stand_by, watch
+from jobs.engine.operation import PASSES_BY, send, wait_without_plan, watch
 from jobs.engine.remaining_steps import remaining_steps
 from jobs.engine.transitions import (
     CLAIMS_LIMIT,
@@ -62,10 +62,10 @@ from storage.volumes import lifecycle
 log = logging.getLogger(__name__)
 
 HOLD_SECONDS = 15.0
-"""So long a worker stays with an operation it sent; after that the job waits without one."""
+"""How long a worker stays with an operation that it sent; then the job waits without a worker."""
 
-HAND_BACK_TRIES = 5
-HAND_BACK_SECONDS = 1.0
+RELEASE_TRIES = 5
+RELEASE_SECONDS = 1.0
 
 AGAIN = "request the change again. The new job starts from the current state."
 POISON = {
@@ -81,7 +81,7 @@ STALE = {
 
 
 def run(job_id: int) -> None:
-    """Take a job and bring it as far as it goes now; return at once where it is not due."""
+    """Claim a job and run it as far as possible now; return at once where it is not due."""
     job = claim(job_id, worker_name())
     if job is not None:
         _run_claimed(job)
@@ -103,8 +103,8 @@ def _run_claimed(job: Job) -> None:
 
 
 def _run(job: Job) -> None:
-    """Whatever is unforeseen ends the job or brings it before a person, with a trace in the log: it
-    must not come back for ever. Without its database the panel only hands the job back."""
+    """An unexpected error ends the job or leaves it to a person, with a trace in the log: it must
+    not be retried for ever. Without its database the panel only releases the claim."""
     try:
         job.host = read_host(job.host_id)
         if job.claims > CLAIMS_LIMIT:
@@ -117,7 +117,7 @@ def _run(job: Job) -> None:
         log.warning("job %s was taken over by another worker", job.key)
     except (OperationalError, InterfaceError):
         log.exception("job %s: the database went away", job.key)
-        _hand_back(job)
+        _release_claim(job)
     except Exception:
         log.exception("job %s", job.key)
         # While an operation may run on the host, or the work is half done, the volume stays locked.
@@ -148,7 +148,7 @@ def advance(job: Job) -> None:
 
 
 def _next_step(job: Job) -> Step | None:
-    """The first step of a plan on fresh facts, intended; None where the job was let go."""
+    """The first step of a plan on fresh facts, intended; None where the job was released."""
     try:
         while (planned := _first_planned(job)) is not None:
             if (step := steps.intend(job, planned)) is not None:
@@ -165,16 +165,16 @@ def _next_step(job: Job) -> Step | None:
         flush_rest.look_again_if_changed(job)
     except VgLocked as taken:
         pause_job(job, REST_SECONDS, taken.sentence)
-        # Given back before this job was seen to wait for it.
+        # The lock may have been released before this job was seen to wait for it.
         vg_lock.wake_next(taken.vg_uuid)
     return None
 
 
 def _first_planned(job: Job) -> PlannedStep | None:
-    """What comes next, on facts read now; None where the job was let go."""
+    """The next step, planned on fresh facts; None where the job was released."""
     while True:
         if not has_changed_host(job):
-            # As it was when the job was claimed. Before a step it is read anew.
+            # As read when the job was claimed. Before a step the host is read again.
             check_window(job, check_not_held(job.host))
         renew_if_due(job, READING)
         try:
@@ -197,7 +197,7 @@ def _first_planned(job: Job) -> PlannedStep | None:
                 return None
             error_now = refusal_json(refused)
             if refused.code in PASSES_BY:
-                if not stand_by(job, error_now):
+                if not wait_without_plan(job, error_now):
                     return None
                 continue
         else:
@@ -216,16 +216,16 @@ def _first_planned(job: Job) -> PlannedStep | None:
 
 
 def _is_stale(job: Job, planned: tuple[PlannedStep, ...]) -> bool:
-    """Whether a person confirmed other steps than those that would begin now. A step that was put
-    back, or did not reach the host, has begun nothing."""
+    """Whether a person confirmed other steps than those that would begin now. A step that was
+    requeued, or did not reach the host, has begun nothing."""
     if not job.fingerprint or has_changed_host(job):
         return False
     return plan_fingerprint(planned) != job.fingerprint
 
 
 def _cancelled(job: Job, planned: PlannedStep) -> bool:
-    """A person asked for the end before `planned`: True where the way back comes first. A volume
-    that has grown stays as it is, and says that its guest does not know: nothing leads back."""
+    """A person cancelled before `planned`: True where the job rolls back first. A volume that has
+    grown stays so, and reports that its guest does not know: it cannot shrink."""
     if planned.verb != "guest.resize" and has_changed_host(job) and rollback.can_roll_back(job):
         rollback.begin_rollback(job, {})
         return True
@@ -235,7 +235,7 @@ def _cancelled(job: Job, planned: PlannedStep) -> bool:
 
 @durable("arrive")
 def _arrive(job: Job, facts: HostFacts, placement: Placement | None) -> None:
-    """Nothing is left to do. The records follow in the same transaction as the move."""
+    """Nothing is left to do: end the job, and update the records in the same transaction."""
     if placement is not None:
         _record(job, facts, placement)
     if job.falls_back:
@@ -256,8 +256,8 @@ def _arrive(job: Job, facts: HostFacts, placement: Placement | None) -> None:
 
 
 def _record(job: Job, facts: HostFacts, placement: Placement) -> None:
-    """The volume's records say what the host says now; where they do, nobody's rows are locked.
-    Pages of the host follow them once the job has ended."""
+    """Update the volume's records to the host's state, without locks where nothing differs. Pages
+    of the host are updated once the job has ended."""
     volume, wish = placement.volume, rollback.current_wish(job)
     if wish.life != "live":
         hold(volume)
@@ -269,8 +269,8 @@ def _record(job: Job, facts: HostFacts, placement: Placement) -> None:
     if lv is None:
         raise RuntimeError(f"the plan for {placement} is empty without its volume")
     recorded = (wish.lasting.to_json(), lv.guest_size_bytes, True)
-    is_told = (volume.wish, volume.size_bytes, volume.managed) == recorded
-    if is_told and placement.lv_uuid == lv.uuid:
+    is_recorded = (volume.wish, volume.size_bytes, volume.managed) == recorded
+    if is_recorded and placement.lv_uuid == lv.uuid:
         return
     hold(volume)
     with audit_trail.signed(job):
@@ -281,10 +281,10 @@ def _record(job: Job, facts: HostFacts, placement: Placement) -> None:
     transaction.on_commit(partial(record_again, job.host), robust=True)
 
 
-def _hand_back(job: Job) -> None:
-    """Let another worker have the job soon; where the database stays away, the lease lapses."""
-    for _ in range(HAND_BACK_TRIES):
-        time.sleep(HAND_BACK_SECONDS)
+def _release_claim(job: Job) -> None:
+    """Release the job to another worker; if the database stays unreachable, the lease lapses."""
+    for _ in range(RELEASE_TRIES):
+        time.sleep(RELEASE_SECONDS)
         connection.close()
         try:
             not_before = Now() + timedelta(seconds=REST_SECONDS)

@@ -60,7 +60,7 @@ def _intend(job: Job, planned: PlannedStep) -> Step | None:
         holds.check_window(job, now)
     if planned.turns and not job.falls_back:
         renew(job, turned=True)
-    # One that was put back is the last: nothing comes after it before it has run.
+    # A requeued step is the last: nothing follows it before it has run.
     step = None if job.is_without_steps else job.step_set.order_by("-n").first()
     job.is_without_steps = False
     if step is None or step.state != StepState.PLANNED:
@@ -83,13 +83,13 @@ _CANCEL_REQUESTED = CompiledQuery(
 
 
 def is_cancelled(job: Job) -> bool:
-    """Whether a person has asked meanwhile that the job end."""
+    """Whether a person has cancelled the job meanwhile."""
     return _CANCEL_REQUESTED.get(job.pk).cancel_requested
 
 
 @durable("follow")
 def follow(job: Job, step: Step, outcome: OperationState) -> None:
-    """Store what a poll brought: new output, commands, progress, and the end where it came."""
+    """Store the result of a poll: new output, commands, progress, and the end."""
     is_done = outcome.state == "done"
     renew(job, attempts=0, error=lasting_error(job), **({"claims": 0} if is_done else {}))
     fresh = [line for line in outcome.lines if line.n > step.output_seen]
@@ -122,10 +122,10 @@ def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
     _unlock_vg(step)
 
 
-@durable("put_back")
-def put_back(job: Job, step: Step, error: dict[str, Any]) -> datetime:
-    """Nothing was done because something else held the host's volume group: to be sent again.
-    Returns since when it has been in the way."""
+@durable("requeue_step")
+def requeue_step(job: Job, step: Step, error: dict[str, Any]) -> datetime:
+    """Requeue a step that did nothing because something else held the host's volume group. Returns
+    since when that has been so."""
     renew(job)
     audit_trail.outcome(job, step, error)
     step.state, step.op_id, step.error = StepState.PLANNED, None, error
@@ -137,16 +137,16 @@ def put_back(job: Job, step: Step, error: dict[str, Any]) -> datetime:
 
 
 def _clear_point_of_no_return(job: Job) -> None:
-    """The step that was without a way back came to nothing: unless another one did more, the job
-    can be cancelled again. Its row is locked since the lease was renewed, so a person who cancels
-    comes before all this or sees it, and the next intent sees that."""
+    """An irrevocable step had no effect: unless another one had, the job can be cancelled again.
+    The job's row is locked since the lease was renewed, so a person cancels before all this or sees
+    it, and the next intent sees the cancellation."""
     if job.turned and not is_irreversible(job):
         renew(job, turned=False)
 
 
 def _unlock_vg(step: Step) -> None:
-    """Not for a step that was put back: something else is in the group, and two jobs would wake
-    each other until that has ended."""
+    """Not for a requeued step: something else holds the group, and two jobs would keep waking each
+    other."""
     if step.holds_vg:
         # Afterwards: no transaction of one job waits for another job's row.
         transaction.on_commit(partial(vg_lock.wake_next, step.vg_uuid), robust=True)
@@ -154,7 +154,7 @@ def _unlock_vg(step: Step) -> None:
 
 @transaction.atomic
 def mark_asked_to_stop(job: Job, step: Step, error: dict[str, Any]) -> None:
-    """The host was asked once to stop a running step; `error` is what it said to that."""
+    """Record that the host was asked once to stop a running step; `error` is its answer."""
     renew(job)
     step.error = error
     step.save(update_fields=["error"])
@@ -162,7 +162,7 @@ def mark_asked_to_stop(job: Job, step: Step, error: dict[str, Any]) -> None:
 
 @durable("note")
 def note(job: Job, text: str) -> None:
-    """A line of our own among the output."""
+    """Add a line of the panel to the output."""
     renew(job)
     add_lines(job, [text])
 
@@ -180,7 +180,7 @@ def add_lines(job: Job, texts: list[str]) -> None:
 
 
 def without_tried(job: Job, planned: tuple[PlannedStep, ...]) -> tuple[PlannedStep, ...]:
-    """The steps that are left of a plan: what is optional is tried once by a job."""
+    """The remaining steps of a plan: a job tries optional steps once."""
     if job.is_without_steps or not any(step.verb in OPTIONAL for step in planned):
         return planned
     over = (StepState.DONE, StepState.FAILED)
@@ -190,12 +190,12 @@ def without_tried(job: Job, planned: tuple[PlannedStep, ...]) -> tuple[PlannedSt
 
 def exhausted(job: Job, planned: PlannedStep) -> dict[str, Any] | None:
     """Why this step must not be tried again, as a job's error; None while it may be."""
-    # What a person looked at and resumed starts counting anew.
+    # Resuming a job resets the count.
     if job.is_without_steps:
         return None
     since = job.started_at
     if job.window is not None and since is not None:
-        # Each night counts anew: a flush that is stopped when the window closes has not failed.
+        # Count per window: a flush that is stopped when the window closes has not failed.
         since = max(since, job.window.last_opening(database_now()))
     tried = list(job.step_set.filter(started_at__gte=since).order_by("n"))
     args = json.loads(json.dumps(planned.args))

@@ -30,7 +30,7 @@ before each: a lapsed lease means a dead worker. The fault suite shortens it."""
 READING = "Reading what is on the host"
 
 CLAIMS_LIMIT = 5
-"""A job that so many workers took and never let go again kills its workers."""
+"""A job that so many workers claimed and never released kills its workers."""
 
 ABANDONED = {
     "code": "unknown",
@@ -50,11 +50,11 @@ TRANSITIONS: Final = {
     State.WAITING: (State.RUNNING, State.CANCELLED),
     State.NEEDS_ATTENTION: (State.QUEUED, State.CANCELLED),
 }
-"""By the state they come from. There is no way out of the others (`jobs.models.OVER`)."""
+"""By the state they come from. The other states are final (`jobs.models.OVER`)."""
 
 
 class LostLease(Exception):
-    """Another process took the job over, or it ended: whoever sees this must stop at once."""
+    """Another process took the job over, or it ended: the caller must stop at once."""
 
 
 @durable("move")
@@ -155,8 +155,8 @@ def renew(job: Job, **fields: Any) -> None:
 
 
 def need_attention_after_restore(error: dict[str, Any]) -> int:
-    """After a restore nobody knows what became of them: every job that is not over waits for a
-    person, and previews end. The number of jobs that wait."""
+    """After a restore the state of unfinished jobs is unknown: each waits for a person, and
+    previews end. Returns the number of waiting jobs."""
     unfinished = Job.objects.filter(state__in=(State.QUEUED, State.RUNNING, State.WAITING))
     free: dict[str, Any] = {"lease_owner": "", "lease_until": None}
     unfinished.filter(dry_run=True).update(state=State.CANCELLED, ended_at=Now(), **free)
@@ -166,7 +166,7 @@ def need_attention_after_restore(error: dict[str, Any]) -> int:
 
 
 def expire_dead_leases(name_is_dead: Callable[[str], bool]) -> int:
-    """Let the leases of workers that are known to be dead lapse now; the number of jobs."""
+    """Expire the leases of workers that are known to be dead; returns the number of jobs."""
     leased = Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())
     dead = [name for name in leased.values_list("lease_owner", flat=True) if name_is_dead(name)]
     if not dead:
@@ -175,8 +175,8 @@ def expire_dead_leases(name_is_dead: Callable[[str], bool]) -> int:
 
 
 def renew_if_due(job: Job, explanation: str | None = None) -> None:
-    """`renew` where the last heartbeat is not of this moment, or there is something else to say.
-    Only before what changes nothing: whoever changes something renews."""
+    """`renew` where the last heartbeat is not recent, or the explanation changes. Only before calls
+    that change nothing: before a change, always call `renew`."""
     is_said = explanation is None or job.explanation == explanation
     if is_said and time.monotonic() - job.beat < LEASE.total_seconds() / 12:
         return

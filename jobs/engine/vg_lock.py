@@ -27,15 +27,15 @@ class VgLocked(Exception):
 
 
 def unknown_fence(vg_name: str) -> Refused:
-    """Why no further turn is taken in a group whose host has seen one that this database never
-    gave."""
+    """Why the panel takes no turn in a group whose host has seen one that this database never
+    issued."""
     return Refused(
         "turn_unknown",
-        f"The host has seen turns in {vg_name} that this panel never gave: another copy of this "
-        "panel works on it, or the database lost its last transactions (it was put back by hand, "
+        f"The host has seen turns in {vg_name} that this panel never took: another copy of this "
+        "panel works on it, or the database lost its last transactions (it was restored by hand, "
         "or a standby took over that had not received them).",
         "Make sure that no other copy of this panel runs. Then run here: manage.py after_restore. "
-        "It stops all jobs and asks each host what it was told.",
+        "It stops all jobs and asks each host what it was sent.",
     )
 
 
@@ -60,7 +60,7 @@ def next_fence(vg_uuid: str) -> int:
 
 
 def vg_locked(vg_uuid: str, vg_name: str) -> VgLocked:
-    """Who has the turn in the group, as far as the database tells now."""
+    """The error that names the holder of the lock, as the database has it now."""
     step = _locking_steps(vg_uuid).select_related("job__volume").first()
     return VgLocked(vg_uuid, vg_name, step.job if step is not None else None)
 

@@ -16,10 +16,11 @@ from jobs import transport
 from jobs.hosts.trust import quarantine
 from jobs.transport import DEADLINE_SECONDS
 from jobs.transport.errors import HostKeyChanged, NotActive, TransportError
+from jobs.transport.key_encryption import CannotUnseal
 from jobs.transport.replies import Reply
 from storage.compiled_query import CompiledQuery
 from storage.models import Host
-from storage.models.host import HostState
+from storage.models.host import HostState, silent_seconds
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def ask(
     panel: Mapping[str, Any] | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Reply:
-    """`transport.call` for an active host; what comes of it is noted on the host's record."""
+    """`transport.call` for an active host; the result is noted on the host's record."""
     is_known_well = must_be_active(host)
     try:
         reply = transport.call(
@@ -59,7 +60,7 @@ def ask(
 
 
 def dry_run(host: Host, steps: Sequence[Mapping[str, Any]]) -> Reply:
-    """`transport.dry_run` with the same care."""
+    """`transport.dry_run` for an active host, noted likewise."""
     must_be_active(host)
     try:
         reply = transport.dry_run(host, steps)
@@ -90,13 +91,13 @@ def must_be_active(host: Host) -> bool:
 
 
 def note_contact(host: Host) -> None:
-    """It answered: whatever was wrong with reaching it is over."""
+    """Record that the host answered, and clear its contact error."""
     Host.objects.filter(pk=host.pk).update(last_seen_at=Now(), error={})
 
 
 def note_contacts(hosts: Sequence[Host]) -> None:
-    """The same of many at once."""
-    # In one order: two of these at a time would else wait for each other.
+    """The same for many hosts at once."""
+    # In a fixed order: two of these at a time would otherwise deadlock.
     with transaction.atomic():
         rows = Host.objects.filter(pk__in=[host.pk for host in hosts])
         keys = list(rows.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
@@ -104,9 +105,12 @@ def note_contacts(hosts: Sequence[Host]) -> None:
 
 
 def note_failure(host: Host, error: TransportError) -> None:
-    """Keep the reason; a changed key quarantines the host at once."""
-    # The key it was judged by: after a person accepted another one, a late failure is void.
+    """Record the error; a changed key quarantines the host at once. That this process has no keys
+    says nothing of a host that another process hears."""
+    # Compare with the key of this contact: a late failure is void once a person accepted another.
     judged = Host.objects.filter(pk=host.pk, host_key=host.host_key, state=HostState.ACTIVE)
+    if isinstance(error, CannotUnseal):
+        judged = judged.exclude(last_seen_at__gt=Now() - timedelta(seconds=silent_seconds()))
     if isinstance(error, HostKeyChanged):
         quarantine(judged, error, error.seen_key)
     else:

@@ -40,7 +40,7 @@ check_host() {
     [ -s /etc/machine-id ] || die "/etc/machine-id is empty; run systemd-machine-id-setup"
 }
 
-# Without it the agent runs nothing. Of LVM and the kernel it tells by itself what is too old.
+# Without it the agent runs nothing. The agent itself reports an LVM or a kernel that is too old.
 check_systemd() {
     systemd=$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
     [ "${systemd:-0}" -ge 236 ] ||
@@ -69,7 +69,7 @@ install_account() {
     fi
     [ "$(id -u "$account")" -ne 0 ] || die "the account $account is root's; choose another"
     [ "$(getent passwd "$account" | cut -d: -f6)" = "$home" ] ||
-        die "the account $account is somebody else's; choose another (manage.py enrol --account)"
+        die "the account $account belongs to another user; choose another (manage.py enrol --account)"
     group=$(id -gn "$account")
     # Root owns all of it: the account cannot give itself more keys.
     mkdir -p "$home/.ssh"
@@ -261,7 +261,7 @@ UNIT
     systemctl daemon-reload
     systemctl restart tiercel-initramfs.path ||
         say "warning: tiercel-initramfs.path failed; see: systemctl status tiercel-initramfs.path"
-    say "building the initramfs anew, so that it hides guests' disks; this takes a minute"
+    say "rebuilding the initramfs, so that it hides guests' disks; this takes a minute"
     systemctl start tiercel-initramfs.service ||
         say "warning: that failed; see: journalctl -u tiercel-initramfs"
 }

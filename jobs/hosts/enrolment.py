@@ -56,7 +56,7 @@ def begin_enrolment(
 ) -> tuple[Host, str]:
     """A host that may enrol, and its token. A known name gets a new token and keeps everything
     else but the address, and the port and account where they are given. With `new_key` the panel's
-    key for it is made anew: the panel cannot reach the host until its line was run. Raises
+    key for it is replaced: the panel cannot reach the host until its line was run. Raises
     `Refused` for names and addresses that cannot be."""
     for _, refused in objections(name, address, port, account):
         raise refused
@@ -253,14 +253,13 @@ def _is_address(text: str) -> bool:
 
 
 def _is_port_given(host: Host) -> bool:
-    """Whether a person gave the port of the host that has not reported yet. Its line tells, so that
-    22 as a person's word is not taken for the default."""
+    """Whether a person gave the port of the host that has not reported yet. The token records it:
+    a given 22 must not count as the default."""
     return compare_digest(_digest(_token(host, port_given=True)), host.enrol_digest)
 
 
 def _token(host: Host, *, port_given: bool) -> str:
-    """It follows from the host, the moment it expires and whether a person gave the port, for
-    whoever has the secret key."""
+    """Derived with the secret key from the host, the expiry and whether a person gave the port."""
     expires_at = host.enrol_expires_at
     moment = expires_at.isoformat() if expires_at is not None else ""
     what = f"{host.key} {moment}{' port given' if port_given else ''}"

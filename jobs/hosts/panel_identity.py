@@ -37,7 +37,7 @@ def this() -> Installation:
 
 
 def named_to(host: Host) -> dict[str, Any] | None:
-    """What a request that changes something says of the panel; None for an older agent."""
+    """The panel's identity in a request that changes something; None for an older agent."""
     is_deferred = "hello" in host.get_deferred_fields()
     hello = _HELLO.get(host.pk).hello if is_deferred else host.hello
     version = _VERSION.fullmatch(str(hello.get("agent", "")))
@@ -49,8 +49,8 @@ def named_to(host: Host) -> dict[str, Any] | None:
 
 @transaction.atomic
 def renew() -> Installation:
-    """A new id, for a database that was restored: the hosts take this panel for the successor of
-    the one that the backup was made of."""
+    """Renew the id of a restored database: the hosts treat this panel as the successor of the one
+    that made the backup."""
     panel = Installation.objects.select_for_update().get(pk=this().pk)
     panel.ancestors = [str(panel.panel), *panel.ancestors][:ANCESTORS_LIMIT]
     panel.panel = uuid.uuid4()
@@ -88,8 +88,8 @@ def fences_of(hello: dict[str, Any]) -> dict[str, int]:
 
 
 def note_ahead(vg_uuid: str, seen: int) -> bool:
-    """Whether the host has seen a turn that this database never gave: another copy of it is at
-    work. It is noted, and no further turn is taken in the group."""
+    """Whether the host has seen a turn that this database never took: another copy of it is at
+    work. That is recorded, and the panel takes no further turn in the group."""
     return bool(VgFence.objects.filter(vg_uuid=vg_uuid, fence__lt=seen).update(ahead=seen))
 
 

@@ -20,9 +20,9 @@ from storage.volumes import ownership
 
 log = logging.getLogger(__name__)
 
-OWNED_ANEW: Final = timedelta(days=1)
+NEWLY_OWNED: Final = timedelta(days=1)
 MOST_ANSWERS: Final = 200
-"""Of one host in a round, each of about 1 MiB: more than it keeps."""
+"""Of one host in a round, about 1 MiB each: more than a host stores."""
 
 
 def hosts_that_count() -> list[Host]:
@@ -32,14 +32,14 @@ def hosts_that_count() -> list[Host]:
 
 
 def read_heat(host: Host) -> bool:
-    """Name the volumes, and store what there is; False where the host did not answer or sent
-    nonsense. An answer is stored before the next request lets the host forget it."""
+    """Name the volumes to observe, and store the host's records; False where it did not answer or
+    sent invalid data. An answer is stored before the next request lets the host delete it."""
     try:
         observed = observed_uuids(host)
         _ask(host, "heat.observe", {"lv_uuids": observed})
-        strangers = _owned_anew(host, observed)
-        if strangers and "maps" in host.hello.get("heat", {}):
-            _ask(host, "heat.forget", {"lv_uuids": strangers})
+        newly_owned = _newly_owned(host, observed)
+        if newly_owned and "maps" in host.hello.get("heat", {}):
+            _ask(host, "heat.forget", {"lv_uuids": newly_owned})
         after = 0
         for _ in range(MOST_ANSWERS):
             reply = _ask(host, "heat.records", {"after": after})
@@ -70,13 +70,13 @@ def observed_uuids(host: Host) -> list[str]:
     return sorted(uuid for uuid in uuids if uuid is not None)
 
 
-def _owned_anew(host: Host, lv_uuids: list[str]) -> list[str]:
-    """Volumes that were another customer's until yesterday or later: what of them was read most is
-    none of its customer's. Two queries."""
+def _newly_owned(host: Host, lv_uuids: list[str]) -> list[str]:
+    """Volumes that belonged to another customer until yesterday or later: their hot blocks do not
+    concern the new one. Two queries."""
     there = Placement.objects.filter(host=host, until=None, lv_uuid__in=lv_uuids)
     uuids = {each.volume: str(each.lv_uuid) for each in there.select_related("volume")}
-    since = ownership.each_theirs_since(uuids)
-    begin = database_now() - OWNED_ANEW
+    since = ownership.owned_since_by_volume(uuids)
+    begin = database_now() - NEWLY_OWNED
     return sorted(
         uuid for volume, uuid in uuids.items() if volume.pk in since and since[volume.pk] > begin
     )

@@ -34,7 +34,7 @@ from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement
 
 PATIENCE_SECONDS = 10.0
-"""So long one waits for others before he reads by himself: a lease outlasts that and a call."""
+"""How long a caller waits for others before reading itself: a lease outlasts that and a call."""
 
 GATHER_SECONDS = 0.1
 """Between the beginnings of two readings of a host for which others waited: so long the second one
@@ -86,7 +86,7 @@ class SingleFlight:
                 before.over.wait(PATIENCE_SECONDS)
                 time.sleep(max(0.0, before.began + GATHER_SECONDS - time.monotonic()))
                 with self._guard:
-                    # From here on nobody joins.
+                    # From here on no other caller joins.
                     del self._next[host_id]
                     self._now[host_id] = mine
                 mine.began = time.monotonic()
@@ -104,7 +104,7 @@ class SingleFlight:
 
 
 HOSTS_LIMIT = 32
-"""So many hosts' last inventories a process keeps in mind."""
+"""How many hosts' last inventories a process keeps in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,8 @@ def _recorded(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
 
 
 def record_again(host: Host) -> None:
-    """Somebody has changed the records to what the last inventory of the host says: what comes of
-    both follows at once, and the next job does not wait for that."""
+    """Apply the last inventory again after the records were changed to match it, so that everything
+    derived from both is current and the next job need not wait for it."""
     with _guard:
         seen = _seen.get(host.pk)
     if seen is None:
@@ -195,5 +195,5 @@ _PLACEMENT = CompiledQuery(Placement, _placement, keys=2)
 
 
 def placement_of(job: Job) -> Placement:
-    """Where the volume lies, as the facts just read have it."""
+    """The volume's placement, by the facts just read."""
     return _PLACEMENT.get(job.volume_id, job.host_id)

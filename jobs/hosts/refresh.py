@@ -28,7 +28,7 @@ AGENT_VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 
 
 class ReportedProblem(msgspec.Struct, frozen=True):
-    """A problem as the agent tells it; an older one names no subject."""
+    """A problem as the agent reports it; an older agent names no subject."""
 
     code: str
     severity: str
@@ -121,7 +121,7 @@ def _observed_problems(reply: Reply, before: datetime, after: datetime) -> list[
 
 
 def _other_panels(hello: dict[str, Any]) -> list[dict[str, str]]:
-    """Another live panel beside this one, as the host tells of it."""
+    """Another live panel besides this one, as the host reports it."""
     owner, rival, panel = (
         panel_identity.owner_of(hello),
         panel_identity.rival_of(hello),
@@ -155,7 +155,7 @@ def _other_panels(hello: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _version(reported: Any) -> tuple[int, ...]:
-    """Comparable; () for what is no version, which is older than any."""
+    """A comparable version; () for an invalid one, which is older than any."""
     known = isinstance(reported, str) and AGENT_VERSION.fullmatch(reported)
     return tuple(int(part) for part in reported.split(".")) if known else ()
 

@@ -101,7 +101,7 @@ def check_machine(host: Host, machine_id: object) -> None:
     if reported:
         others = Host.objects.active().exclude(pk=host.pk).filter(machine_id=reported)
         _quarantine_both(host, others, f"the machine id {reported:.32}")
-    # An enrolment command may have told the panel meanwhile.
+    # An enrolment command may have updated the record meanwhile.
     accepted = Host.objects.values_list("machine_id", flat=True).get(pk=host.pk)
     if accepted and reported != accepted:
         # A person accepts the right machine by its key, or the new id by an enrolment command.

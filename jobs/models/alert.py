@@ -16,7 +16,7 @@ from storage.naming import new_key
 
 ALL_HOSTS = "all hosts"
 UNKNOWN_RANK = 3
-"""Less grave than any."""
+"""Less grave than every other rank."""
 
 
 class AlertEventKind(models.TextChoices):
@@ -39,11 +39,11 @@ class AlertQuerySet(models.QuerySet["Alert"]):
         return self.filter(opened_at__isnull=False) if is_staff(user) else self.none()
 
     def unresolved(self) -> Self:
-        """Those that are not over, also those that are still pending."""
+        """Unresolved ones, including pending ones."""
         return self.filter(resolved_at=None)
 
     def lasting_after(self, at: datetime) -> Self:
-        """Those that were not over then: whoever heard of one of them is still remembered."""
+        """Those unresolved at that time: their messages are not deleted."""
         return self.exclude(resolved_at__lt=at)
 
     def open(self) -> Self:
@@ -51,12 +51,12 @@ class AlertQuerySet(models.QuerySet["Alert"]):
         return self.filter(resolved_at=None, opened_at__isnull=False)
 
     def waiting(self) -> Self:
-        """Open ones that nobody has acknowledged and nothing hushes: what a person should look at
-        now."""
+        """Open ones that are neither acknowledged nor muted: a person should look at them now."""
         return self.open().filter(acknowledged_at=None, hushed_by="", cause=None)
 
     def of_state(self, state: str) -> Self:
-        """Resolved, all, or the open ones: all of these ("") or waiting, acknowledged, hushed."""
+        """Resolved, all, or open ones: every open one (""), or waiting, acknowledged, hushed
+        (muted)."""
         if state == "all":
             return self
         if state == "resolved":
@@ -69,7 +69,7 @@ class AlertQuerySet(models.QuerySet["Alert"]):
         return alerts.exclude(hushed_by="") if state == "hushed" else alerts
 
     def with_names(self) -> Self:
-        """With all that a row names."""
+        """With everything that a row names."""
         return self.select_related(
             "host",
             "volume",
@@ -80,14 +80,14 @@ class AlertQuerySet(models.QuerySet["Alert"]):
 
 
 class Alert(models.Model):
-    """A problem from its first sight to its end; `jobs.alerts.alert_transition` says what each
-    moment means. While it is not over, its `fingerprint` is there once. `message` and `correction`
-    are the words of the problem as it was last seen, `rank` its gravity: 0 for data at risk, 1 for
-    other errors, 2 for warnings; the `gravest_` ones are of the moment when it was gravest. `host`
-    is null where it concerns all of them."""
+    """A problem from its first sight to its end; `jobs.alerts.alert_transition` defines the times.
+    Unresolved alerts have unique fingerprints. `message` and `correction` describe the problem as
+    last seen, `rank` is 0 for data at risk, 1 for other errors, 2 for warnings; the `gravest_`
+    fields are of its gravest moment. `told_at` is the first notification, `hushed_by` why it is
+    muted. `host` is null where it concerns all hosts."""
 
-    class HushReason(models.TextChoices):
-        """Why nobody is told."""
+    class MuteReason(models.TextChoices):
+        """Why an alert sends no messages."""
 
         NOTHING = "", "-"
         SILENCE = "silence", "silenced"
@@ -128,7 +128,7 @@ class Alert(models.Model):
     told_at = models.DateTimeField(null=True, blank=True)
     last_told_at = models.DateTimeField(null=True, blank=True)
     resolved_at = models.DateTimeField(null=True, blank=True)
-    hushed_by = models.CharField(max_length=11, blank=True, choices=HushReason.choices)
+    hushed_by = models.CharField(max_length=11, blank=True, choices=MuteReason.choices)
     acknowledged_at = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -140,8 +140,8 @@ class Alert(models.Model):
     tier_at = models.DateTimeField(null=True, blank=True)
     openings = models.PositiveIntegerField(default=1)
     is_flapping = models.BooleanField(default=False)
-    swing = models.DurationField(default=timedelta)
-    spell = models.DurationField(default=timedelta)
+    longest_absence = models.DurationField(default=timedelta)
+    longest_presence = models.DurationField(default=timedelta)
 
     objects = AlertQuerySet.as_manager()
 
@@ -172,30 +172,30 @@ class Alert(models.Model):
 
     @property
     def title_code(self) -> str:
-        """The kind that it is called by: the gravest that it was, as long as it is remembered."""
+        """The kind that names the alert: the gravest one, where it is known."""
         return self.gravest_code or self.code
 
     @property
-    def told_message(self) -> str:
-        """What is wrong now; of what is over, what was wrong when it was gravest."""
+    def shown_message(self) -> str:
+        """The current problem; of a resolved alert, the problem at its gravest."""
         return (self.gravest_message if self.resolved_at is not None else "") or self.message
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
+        """The place of the problem, for people."""
         return self.host.name if self.host is not None else ALL_HOSTS
 
 
 class AlertEventQuerySet(models.QuerySet["AlertEvent"]):
     def unrouted(self) -> Self:
-        """What is to be told and was not given to anybody's messages yet, oldest first."""
+        """Notifying events whose messages are not written yet, oldest first."""
         return self.filter(is_told=True, routed_at=None).order_by("id")
 
 
 class AlertEvent(models.Model):
-    """One thing that happened to an alert; never changed, but for `routed_at`, which is when its
-    messages were written. `actor` is the person who did it, null for the panel. `rank` and `text`
-    are what they were then."""
+    """One event of an alert; never changed, but for `routed_at`, the time when its messages were
+    written. `is_told`: it notifies. `actor` is the person, null for the panel. `rank` and `text`
+    are of that time."""
 
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField(db_default=Now(), editable=False)
@@ -236,13 +236,13 @@ class SilenceQuerySet(models.QuerySet["Silence"]):
         return self if is_staff(user) else self.none()
 
     def active(self) -> Self:
-        """Those that hold now, by the database's clock."""
+        """Active silences, by the database's clock."""
         return self.filter(until__gt=Now())
 
 
 class Silence(models.Model):
-    """Until `until` nobody is told of problems that agree with all that is given: a host, a volume,
-    a code. The alerts open all the same. One that a person ends early keeps its row."""
+    """Mutes problems that match all given terms (host, volume, code) until `until`. Their alerts
+    still open. A silence that is ended early keeps its row."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     host = models.ForeignKey(
@@ -280,8 +280,8 @@ class Silence(models.Model):
 
 
 class AlertRound(models.Model):
-    """When alerts were last judged, in one row; and when the last sign of life was sent to the
-    dead-man's switch, or why the last one was not."""
+    """The time of the last round, in one row; and of the last sign of life to the dead-man's
+    switch, or why it failed."""
 
     id = models.BooleanField(primary_key=True, default=True)
     at = models.DateTimeField()

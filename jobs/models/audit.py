@@ -63,15 +63,15 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
 
 class AuditEntry(models.Model):
     """One half of what happened to one operation: each has one intent, committed before it is
-    sent, and one outcome. The database refuses to change or delete entries, whoever asks.
+    sent, and one outcome. The database refuses to change or delete entries.
 
     Everything is text, so that an entry outlives the job, the account and the volume. `token` is
     the public part of an API token's name, `address` where the request came from, `request_id` the
     name of that request. `commands` is
     the agent's list `{argv, shell, rc}` of what was run (an intent has none yet); `result` is
     `{state, code?, message?}` with state done | failed | interrupted | not_started (it never
-    reached the host, or the host turned it away) | unknown (nobody could ask any more), `{}` for
-    an intent.
+    reached the host, or the host refused it) | unknown (the host could no longer be asked), `{}`
+    for an intent.
     """
 
     at = models.DateTimeField(db_default=Now(), editable=False)

@@ -33,9 +33,9 @@ class BulkChangeQuerySet(models.QuerySet["BulkChange"]):
 
 class BulkChange(models.Model):
     """`items` are the volumes that were confirmed (`jobs.queue.bulk.ConfirmedVolume`), `outcomes`
-    what came of the first of them, in the same order: key and label of the volume, key of the job
-    or "", whether it was done, one sentence. What has no outcome yet was not begun. The request of
-    the person is told as jobs tell it: `door`, `token`, `address`, `request_id`."""
+    the results of the first of them, in the same order: key and label of the volume, key of the job
+    or "", whether it was done, one sentence. What has no outcome yet was not begun. `door`,
+    `token`, `address` and `request_id` record the request as those of jobs do."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     actor = models.ForeignKey(

@@ -114,8 +114,8 @@ if TYPE_CHECKING:
 class State(models.TextChoices):
     """queued -> running <-> waiting -> succeeded | failed | cancelled | needs_attention.
 
-    waiting: no worker holds the job; it goes on once `not_before` has passed.
-    needs_attention: no worker may go on, but the volume stays locked until a person decides.
+    waiting: no worker holds the job; it continues once `not_before` has passed.
+    needs_attention: no worker may continue, but the volume stays locked until a person decides.
     """
 
     QUEUED = "queued", "queued"
@@ -128,7 +128,7 @@ class State(models.TextChoices):
 
 
 OVER = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
-TOLD = (
+ROW_COLUMNS = (
     "key",
     "kind",
     "dry_run",
@@ -149,7 +149,7 @@ TOLD = (
 
 
 class Origin(models.TextChoices):
-    """Where a job was asked for."""
+    """The channel of a request."""
 
     PAGE = "page", "page"
     API = "api", "API"
@@ -159,8 +159,8 @@ class Origin(models.TextChoices):
 
 class JobQuerySet(models.QuerySet["Job"]):
     def visible_to(self, user: Person) -> Self:
-        """The only way from a request to jobs: staff see all, members those that they or their
-        people asked for on their own volumes."""
+        """The only way from a request to jobs: staff see all, members those that their customer's
+        people requested on their own volumes."""
         if is_staff(user):
             return self
         own = Volume.objects.visible_to(user)
@@ -183,10 +183,10 @@ class JobQuerySet(models.QuerySet["Job"]):
         joined = self.select_related("host", "volume", "actor")
         return joined.defer("host__facts", "host__hello")
 
-    def told(self) -> Self:
-        """With what `Job.sentence`, `parts/job_row.html` and the menu of jobs say of one, and no
-        more: half of a page's time over many jobs goes to columns."""
-        return self.select_related("host", "volume").only(*TOLD)
+    def for_rows(self) -> Self:
+        """With only the columns that `Job.sentence`, `parts/job_row.html` and the menu of jobs use:
+        columns take half of the time of a page with many jobs."""
+        return self.select_related("host", "volume").only(*ROW_COLUMNS)
 
     def unfinished(self) -> Self:
         return self.exclude(state__in=OVER)
@@ -199,27 +199,25 @@ class Job(models.Model):
 
     `explanation` is one sentence on what it does or waits for; `error` is
     `{code, message, correction}`, `{}` while nothing is wrong. A `dry_run` job is a preview: its
-    steps stay `planned` and it locks nothing. `attempts` counts contacts with the host that failed
-    since the last good one. `door` and `token` say how it was asked for (`token` is the public
+    steps stay `planned` and it locks nothing. `attempts` counts failed contacts with the host since
+    the last good one. `door` and `token` record the channel of the request (`token` is the public
     part of an API token's name). A customer's change of plan also records the `cache_plan` (null =
     none) and the price then. Lease and `not_before` are times of the database's clock.
     `started_at` is when a worker first took it, or again after a person resumed it.
 
-    `fallback` is the wish that restores where the job began (null = nothing to go back to);
-    `falls_back` says that it is what the job now works towards, `turned` that the point of no
-    return is passed: from there on only forward. `claims` counts workers that took the job since it
-    last got on. `fingerprint` is the digest of the steps a person confirmed, "" where nobody saw a
-    preview; `disks` says where they allocate (`storage.planner.Disks`). `address` is where the
-    request came from. `awaits` is whose word no worker may begin without ("" = nobody's); the job
-    holds its volume and its space meanwhile. `window_start` to `window_end` on the clock of
-    `window_zone` is the daily window in which alone it begins, and goes on with a flush
-    (`jobs.engine.flush_rest`); null: at any time.
+    `fallback` is the wish that restores where the job began (null = none); `falls_back`: the job is
+    rolling back to it; `turned`: the point of no return is passed, and the job can only go forward.
+    `claims` counts workers that took the job since it last progressed. `fingerprint` is the digest
+    of the confirmed steps, "" without a preview; `disks` says where they allocate
+    (`storage.planner.Disks`). `address` is where the request came from. `awaits` names the decision
+    that the job must wait for ("" = none); the job holds its volume and its space meanwhile.
+    `window_start` to `window_end` on the clock of `window_zone` is the daily window in which alone
+    it begins, and goes on with a flush (`jobs.engine.flush_rest`); null: at any time.
 
-    `last_actor`, `last_address`, `last_door` and `last_token` say who ordered it last after whoever
-    asked for it, and how: a decision, a cancellation, another pace (`last_door` "" = nobody yet).
-    They are written while a worker holds the job: read them by `jobs.requester`. `request_id` and
-    `last_request_id` name the HTTP requests that asked for it and ordered it last
-    (`storage.request_id`), "" where there was none.
+    `last_actor`, `last_address`, `last_door` and `last_token` record the author of the last order
+    after the request: a decision, a cancellation, another speed (`last_door` "" = none yet). They
+    are written while a worker holds the job: read them through `jobs.requester`. `request_id` and
+    `last_request_id` name the HTTP requests of both (`storage.request_id`), "" for none.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)

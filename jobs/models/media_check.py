@@ -61,8 +61,8 @@ class MediaCheckQuerySet(models.QuerySet["MediaCheck"]):
 class MediaCheck(models.Model):
     """One check of a `disk`, or of the array called `array` (its uuid). The host runs it; the panel
     reads how far it is: `remaining_percent`, and `message` with `correction` on what came of it.
-    A worker tries no sooner than `not_before`. A disk's test is told from older ones by
-    `hours_before`, its hours of running then; `minutes` is how long it says that the test takes."""
+    A worker tries no sooner than `not_before`. A disk's test is distinguished from older ones
+    by `hours_before`, its power-on hours at the start; `minutes` is the disk's own estimate."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="media_checks")

@@ -23,11 +23,11 @@ class Step(models.Model):
 
     `commands` is the agent's list `{argv, shell, rc?}`; `deferred` are the checks of a preview that
     only an earlier step can satisfy, `{code, message}`; `progress` is
-    `{label, done_bytes, total_bytes}` or `{}`; `output_seen` the last output line of the operation
-    that is stored. `holds_vg`: while it runs, no other job changes the group `vg_uuid`; `fence` is
-    the number of its turn there (`VgFence`). `turns`: the point of no return. `blocked_by` is the
-    agent's code for what was in the step's way last, `blocked_since` when it was first told so
-    without another code in between.
+    `{label, done_bytes, total_bytes}` or `{}`; `output_seen` the last stored output line.
+    `holds_vg`: while it runs, no other job changes the group `vg_uuid`; `fence` is the number of
+    its turn there (`VgFence`). `turns`: the point of no return. `blocked_by` is the agent's code of
+    the last blocker, `blocked_since` when the host first reported it without another code in
+    between.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE)

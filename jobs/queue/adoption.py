@@ -44,7 +44,7 @@ class Tagging:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """A row, and what became of its tag; None where it was not adopted."""
+    """A row and the result of its tag; None where it was not adopted."""
 
     judgement: Judgement
     volume: Volume | None
@@ -53,7 +53,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """Volumes that are nobody's again, and those that stay with the reason."""
+    """Volumes that no longer have a customer, and those that stay, with the reason."""
 
     released: tuple[Volume, ...]
     kept: tuple[tuple[Volume, str], ...]
@@ -107,7 +107,7 @@ def tag_volume(row: VolumeSnapshot, requester: Requester) -> Tagging:
 
 
 def beyond_tag(row: VolumeSnapshot, wish: Wish) -> str:
-    """What else than a tag the job would do to the volume, "" for nothing; raises `Refused`. An
+    """What the job would do to the volume besides tagging it, "" for nothing; raises `Refused`. An
     adoption changes no setting, not even of a cache that is being emptied by hand."""
     if row.facts is None or row.placement is None:
         return ""
@@ -176,5 +176,5 @@ def accept_drift(volume: Volume) -> None:
         row.volume.wish = row.wish.to_json()
         row.volume.save(update_fields=["wish"])
     if row.host is not None:
-        # The next inventory takes the difference off the lists of problems.
+        # The next inventory removes the difference from the lists of problems.
         notify_workers.host(row.host.pk)

@@ -1,5 +1,5 @@
 """Carries out one change for many volumes: a job for each, or the reason against it. A worker
-does it, volume by volume, whether or not somebody watches."""
+does it in the background, volume by volume."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from storage.volumes.snapshot import BlockingJob, VolumeSnapshot, snapshots_of
 log = logging.getLogger(__name__)
 
 SALT: Final = "jobs.bulk.3"
-"""Another one whenever what is sealed changes its shape: an older page is then too old."""
+"""Change it with the shape of the signed data: an older page is then too old."""
 SEALED_SECONDS: Final = 3600
 AT_ONCE: Final = 20
-"""Volumes of one task: workers have jobs to run besides."""
+"""Volumes per task: workers have jobs to run, too."""
 INTERNAL: Final = (
     "The panel itself failed with this volume. See the worker's log, then change the volume on its "
     "own page."
@@ -132,8 +132,8 @@ def signed_drafts(text: str, reader: object) -> ConfirmedChange:
 
 
 def begin_bulk(deal: ConfirmedChange, requester: Requester, back: str = "") -> BulkChange:
-    """Store what a person confirmed, and tell a worker after commit; `go_on` does it. Changes that
-    are long over are forgotten."""
+    """Store a confirmed change, and notify a worker after commit; `go_on` carries it out. Old
+    changes are deleted."""
     BulkChange.objects.filter(created_at__lt=Now() - KEPT).delete()
     change = BulkChange.objects.create(
         actor_id=requester.actor.pk if requester.actor is not None else None,
@@ -151,16 +151,15 @@ def begin_bulk(deal: ConfirmedChange, requester: Requester, back: str = "") -> B
 
 
 def due_changes() -> list[int]:
-    """Ids of the changes that a worker could go on with this moment; none while all jobs are
-    paused."""
+    """Ids of the changes that a worker can continue now; none while all jobs are paused."""
     if Halt.objects.exists():
         return []
     return list(BulkChange.objects.unfinished().values_list("pk", flat=True))
 
 
 def go_on(change_id: int) -> bool:
-    """Begin with the next volumes of a change, each in a transaction of its own; whether more may
-    be left. A worker that comes while another one is at it leaves at once."""
+    """Begin the next volumes of a change, each in its own transaction; returns whether more may be
+    left. Returns at once while another worker holds the change."""
     return all(_begin_next(change_id) for _ in range(AT_ONCE))
 
 
@@ -169,8 +168,8 @@ def _begin_next(change_id: int) -> bool:
     """Judge and begin the next volume for the person who confirmed the change and must still be
     allowed to; False where there is nothing to do now.
 
-    An error that nobody foresaw is the volume's result, with a trace in the log. Only where the
-    database is away nothing is noted, and the reaper announces the change again.
+    An unexpected error is the volume's result, with a trace in the log. If the database is
+    unreachable nothing is recorded, and the reaper announces the change again.
     """
     unheld = BulkChange.objects.select_for_update(skip_locked=True, of=("self",))
     change = unheld.select_related("actor").filter(pk=change_id).first()
@@ -205,8 +204,8 @@ def _is_at_work(change: BulkChange) -> bool:
 
 @transaction.atomic
 def cancel_bulk(change: BulkChange, person: str) -> int:
-    """Leave the volumes that were not begun as they are; how many they were. Jobs that were
-    accepted go on."""
+    """End the change before the volumes that were not begun; returns their number. Accepted jobs
+    continue."""
     locked = BulkChange.objects.select_for_update().get(pk=change.pk)
     return locked.end(f"Cancelled by {person} before it began.")
 
@@ -236,7 +235,7 @@ def _carry_out(
     if action is Action.CUSTOMER:
         customers = Customer.objects.visible_to(actor)
         return _give(volume, customers.filter(key=change.option).first())
-    if action is Action.NOBODY:
+    if action is Action.NO_CUSTOMER:
         return _take(volume)
     return _submit(change, volume, item, actor)
 

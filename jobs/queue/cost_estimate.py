@@ -24,9 +24,9 @@ from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 LOOKED_AT: Final = 120
-"""So many of the host's last steps are looked at."""
+"""How many of the host's last steps count."""
 LEAST_BYTES: Final = 16 * MIB
-"""Fewer bytes say nothing of a speed: a step takes a second or two of its own."""
+"""Fewer bytes prove no speed: each step takes a second or two anyway."""
 
 
 def estimate(row: VolumeSnapshot, steps: Sequence[Step]) -> Cost | None:

@@ -35,7 +35,7 @@ _is_ending = threading.Event()
 @worker_shutting_down.connect
 @worker_shutdown.connect
 def end(**others: object) -> None:
-    """Begin no further job: the process ends once each slot has finished with the one it has."""
+    """Begin no further job: the process ends once each slot has finished its current one."""
     _is_ending.set()
 
 
@@ -72,18 +72,18 @@ class BrokerlessPoll(bootsteps.StartStopStep):
         self.begun: list[Future[Any]] = []
 
     def start(self, worker: Any) -> None:
-        """Begin to look."""
+        """Start the thread."""
         _is_ending.clear()
         self.thread = threading.Thread(target=self.watch, args=(worker.pool,), daemon=True)
         self.thread.start()
 
     def stop(self, worker: Any) -> None:
-        """Look no more."""
+        """Stop the thread."""
         self.stopped.set()
         self.thread.join()
 
     def watch(self, pool: Any) -> None:
-        """Look until `stop`."""
+        """Check until `stop`."""
         while not self.stopped.wait(POLL_SECONDS):
             if not is_broker_there():
                 life_signs.turn()

@@ -1,4 +1,4 @@
-"""Windows of jobs: which one a new job gets, another one for a job that waits, and none."""
+"""Windows of jobs: the window of a new job, and changes for a waiting one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.planner.daily_window import DailyWindow
 
 HOSTS: Final = "host"
 Chosen = DailyWindow | Literal["host"] | None
-"""What a person says of a window: one, none, or nothing, so that the host's holds (`HOSTS`)."""
+"""A person's choice: a window, none, or the host's (`HOSTS`)."""
 MOST_LOOKS: Final = 16
 
 

@@ -50,7 +50,7 @@ ORDER BY volume.id
 
 
 def leave_due() -> int:
-    """Ask for the jobs that are due; how many there are."""
+    """Request the jobs that are due; returns their number."""
     _forget_whole_mirrors()
     with connection.cursor() as cursor:
         cursor.execute(DUE, [HostState.ACTIVE])
@@ -59,7 +59,7 @@ def leave_due() -> int:
 
 
 def _forget_whole_mirrors() -> None:
-    """What an inventory shows to lie on whole mirrors, or to have no cache any more."""
+    """Volumes that an inventory shows on intact mirrors, or without a cache."""
     left = CacheCondition.objects.exclude(left_writeback_at=None).exclude(volume=None)
     volumes = Volume.objects.filter(pk__in=left.values("volume"))
     if not volumes:
@@ -79,7 +79,7 @@ def _is_at_risk(row: VolumeSnapshot) -> bool:
 
 
 def _is_whole(row: VolumeSnapshot) -> bool:
-    """A cache whose mirror lost all its disks is not whole either."""
+    """A cache whose mirror lost all its disks is not intact either."""
     if row.facts is None or row.lv is None:
         return False
     return not _is_at_risk(row) and not is_lost(row.facts, row.lv)
@@ -87,8 +87,8 @@ def _is_whole(row: VolumeSnapshot) -> bool:
 
 @durable("leave_writeback")
 def _leave(volume_id: int, host_id: int) -> bool:
-    """The job and the note that it was asked for come together, or neither does. Behind another job
-    of the volume, or while it is refused, it is tried again with the next round."""
+    """Create the job and the note of it in one transaction. While another job holds the volume, or
+    the job is refused, the next round tries again."""
     CacheCondition.objects.get_or_create(volume_id=volume_id, defaults={"host_id": host_id})
     condition = CacheCondition.objects.select_for_update().get(volume_id=volume_id)
     [row] = snapshots_of(Volume.objects.filter(pk=volume_id))
@@ -110,7 +110,7 @@ def _leave(volume_id: int, host_id: int) -> bool:
 
 
 def _safe_wish(row: VolumeSnapshot) -> Wish | None:
-    """The volume as it is, but for its mode; None where it need not, or cannot, be changed."""
+    """The current wish with the mode changed; None where it need not, or cannot, be changed."""
     wish = row.wish
     if wish is None or wish.cache is None or not _is_at_risk(row):
         return None

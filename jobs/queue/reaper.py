@@ -1,5 +1,5 @@
-"""Wakes workers for whatever waits for one: lost messages, due waits, dead workers' jobs, changes
-for many volumes. Deletes old previews.
+"""Wakes workers for everything that needs one: lost messages, due waits, jobs of dead workers,
+and changes for many volumes. Deletes old previews.
 
 Messages are hints. As long as Redis answers, messages and the reaper wake the workers; while it
 does not, workers look for themselves (`jobs.queue.dispatch`).
@@ -23,13 +23,13 @@ from jobs.worker_identity import is_dead
 from storage.models import Placement, Volume
 
 GRACE = timedelta(seconds=5)
-"""For a job this young a worker was woken at commit just now."""
+"""For a younger job a worker was woken at commit."""
 
 PREVIEW_LIFE = timedelta(days=1)
 
 
 def due(site: str = "") -> list[int]:
-    """Ids of jobs of a site's hosts that a worker could take this moment (`site` as in
+    """Ids of jobs of a site's hosts that a worker could claim now (`site` as in
     `transitions.claim_next`). A job of a worker that died on this machine is free at once, another
     one's when its lease lapses."""
     expire_dead_leases(is_dead)
@@ -44,7 +44,7 @@ def due(site: str = "") -> list[int]:
 
 
 def sweep() -> int:
-    """Wake as many slots as jobs are due, and begin changes for many volumes anew; the number of
+    """Wake as many slots as jobs are due, and continue changes for many volumes; the number of
     messages (a broker that is away ends the round)."""
     messages: list[tuple[str, int | str]] = []
     for site in notify_workers.sites():

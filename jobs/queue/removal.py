@@ -1,4 +1,4 @@
-"""Removing a host from the panel: what is forgotten, and what speaks against it.
+"""Removing a host from the panel: what is deleted, and what prevents it.
 
 Nothing on the host changes, and nothing is sent to it ever again. Its row stays without keys and
 reports, so that jobs, the audit trail and the history of volumes still name it. A machine that is
@@ -35,7 +35,7 @@ from storage.planner import Refused
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What removing the host comes to. `placements` are the volumes that lie there, `plans` the
+    """The effects of removing the host. `placements` are its volumes, `plans` the
     names of plans that no other host offers, `job_count` the jobs that have ended and stay;
     `paid_count` volumes have a plan that ends. `refusal` is why it cannot be removed now."""
 
@@ -46,7 +46,7 @@ class Removal:
 
     @property
     def customer_names(self) -> tuple[str, ...]:
-        """Whose volumes lie there."""
+        """The customers of its volumes."""
         owners = [each.volume.customer for each in self.placements]
         return tuple(sorted({owner.name for owner in owners if owner is not None}))
 
@@ -56,7 +56,7 @@ class Removal:
 
     @property
     def digest(self) -> str:
-        """Stands for what a person was shown."""
+        """Identifies what a person was shown."""
         shown = [
             f"{each.volume.key} {each.volume.customer_id} {each.volume.cache_plan_id}"
             for each in self.placements
@@ -105,7 +105,7 @@ def _refusal(
         of = "of a customer" if len(in_service) == 1 else "of customers"
         return Refused(
             "in_use",
-            f"{host} answers, and {counted(len(in_service), 'volume')} {of} would be forgotten.",
+            f"{host} answers, and {counted(len(in_service), 'volume')} {of} would be removed.",
             "Move or retire these volumes first, or remove their customer.",
         )
     return None
@@ -113,9 +113,9 @@ def _refusal(
 
 @transaction.atomic
 def remove(host: Host, shown: str | None, now: datetime) -> None:
-    """Take the host out of the panel. `shown` is the digest of what a person was shown, None where
-    nobody was shown anything. Raises `Refused`."""
-    # For update: whoever writes a job or a volume for this host waits until this is over.
+    """Take the host out of the panel. `shown` is the digest of the preview that a person saw, None
+    without one. Raises `Refused`."""
+    # For update: writers of jobs or volumes for this host wait until this transaction ends.
     locked = Host.objects.select_for_update().get(pk=host.pk)
     removal = removal_of(locked, now)
     if removal.refusal is not None:
@@ -123,7 +123,7 @@ def remove(host: Host, shown: str | None, now: datetime) -> None:
     if shown is not None and shown != removal.digest:
         raise Refused(
             "stale",
-            f"What would be forgotten with {locked} has changed since the preview.",
+            f"What would be removed with {locked} has changed since the preview.",
             "Look at the preview again. Nothing was removed.",
         )
     for preview in Job.objects.unfinished().filter(host=locked, dry_run=True):

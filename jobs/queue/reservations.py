@@ -14,13 +14,13 @@ from storage.stored_inventory import inventory_of
 from storage.volumes.ssd_capacity import Capacity, capacities, wanted_bytes
 
 
-# What is promised to others is promised, whoever asks.
+# Reservations of others count, too.
 @row_security.beyond()
 def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> dict[str, int]:
     """Bytes by uuid of the volume group; groups without reservations are missing.
 
     Unfinished jobs on `host` whose cache or volume on SSD is not in `facts` count, except those of
-    `but_for`; also what a job needs to go back to where it began, as long as it may, and the run of
+    `but_for`; also what a job needs to roll back, as long as it can, and the run of
     a benchmark whose scratch volumes are not there yet.
     """
     jobs = Job.objects.unfinished().filter(host=host, dry_run=False, volume__isnull=False)

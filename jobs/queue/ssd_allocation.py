@@ -28,7 +28,7 @@ def allocation_of(host: Host, now: datetime) -> HostAllocation:
 def allocation_drafts(
     host: Host, allocation: HostAllocation, now: datetime
 ) -> tuple[BulkRequest, list[PlannedChange]]:
-    """What is proposed as one change, in an order in which space is freed before it is used."""
+    """The proposal as one change, ordered so that space is freed before it is used."""
     changes = allocation.changes[:MOST]
     rows = [each.row for each in changes]
     sizes_bytes = {each.row.volume.pk: each.proposed.size_bytes for each in changes}

@@ -50,7 +50,7 @@ KINDS: Mapping[type[HostWish], Kind] = {
     BenchmarkWish: Kind.BENCHMARK,
 }
 PROVEN = FOR_ADMINS | DESTROYING
-"""What gives up data or a whole disk: at a page only with a fresh proof of who sits there."""
+"""Jobs that give up data or a whole disk: on pages only with a fresh proof of identity."""
 
 
 class Busy(Exception):
@@ -142,8 +142,8 @@ def submit(request: ChangeRequest, by: Requester) -> Job:
 
 
 def enqueue(fields: dict[str, Any]) -> Job:
-    """Write a job down, and tell a worker after commit unless it awaits somebody's word. Raises
-    `Busy` where another one holds its volume, or is about its host's disks."""
+    """Store a job, and notify a worker after commit unless the job awaits a decision. Raises `Busy`
+    where another one holds its volume, or concerns its host's disks."""
     try:
         with transaction.atomic():
             job = Job.objects.create(**fields)
@@ -174,16 +174,16 @@ _HOST_STATE = CompiledQuery(Host, lambda pk: Host.objects.filter(pk=pk).only("st
 
 
 def _refuse_removed(job: Job) -> None:
-    """Writing the job waits for whoever removes its host (`jobs.queue.removal`): what was read of
-    the host before may be of yesterday."""
+    """Storing the job waits for a removal of its host (`jobs.queue.removal`), so the host that was
+    read before may be out of date."""
     if _HOST_STATE.get(job.host_id).state == HostState.REMOVED:
         raise Refused("not_found", f"{job.host} was removed.", "Choose another host.")
 
 
 @transaction.atomic
 def release(job: Job) -> bool:
-    """The word that the job awaited was given: a worker may take it. False where it awaits none, or
-    was cancelled meanwhile."""
+    """Record the decision that the job awaited: a worker may take it. False where it awaits none,
+    or was cancelled meanwhile."""
     awaiting = Job.objects.filter(pk=job.pk, state=State.QUEUED).exclude(awaits="")
     if not awaiting.update(awaits=""):
         return False
@@ -217,7 +217,7 @@ def cancel(job: Job, requester: Requester | None) -> bool:
     if job.state in (State.QUEUED, State.WAITING) and not has_changed_host(job):
         return transition(job, State(job.state), State.CANCELLED, **fields)
     changes = {"cancel_requested": True, "not_before": None}
-    if not locked.cancel_requested:  # who asks for it again changes nothing
+    if not locked.cancel_requested:  # a repeated request changes nothing
         changes |= requester_fields(requester)
         if requester is not None:
             steps.add_lines(job, [f"Cancellation requested by {requester.name}."])
@@ -339,9 +339,9 @@ def submit_for_host(
     not_before: datetime | None = None,
     benchmark_run: BenchmarkRun | None = None,
 ) -> Job:
-    """Accept a job about a host's disks, and tell a worker after commit; `benchmark_run` is the run
-    that it does. Raises `Refused` for a host that is not in use, and for a benchmark whose space is
-    not there or promised to others; `Busy` where another job is about the same."""
+    """Accept a job about a host's disks, and notify a worker after commit; `benchmark_run` is the
+    run that it does. Raises `Refused` for a host that is not in use, and for a benchmark whose
+    space is not there or promised to others; `Busy` where another job is about the same."""
     check_contactable(host)
     if isinstance(wish, BenchmarkWish) and not dry_run:
         _check_scratch_space(host, wish)
@@ -401,8 +401,8 @@ def confirm(preview: Job, requester: Requester, *, not_before: datetime | None =
 def create_volume(
     volume: Volume, group: GroupChoice, wish: Wish, requester: Requester, *, dry_run: bool
 ) -> Job:
-    """Write the new `volume` down and ask for it; raises `Refused`. A preview has a record too: the
-    volume's name is in its commands."""
+    """Store the new `volume` and request it; raises `Refused`. A preview needs the record, too: its
+    commands contain the volume's name."""
     volume.layout, volume.size_bytes = wish.layout, wish.size_bytes
     volume.previewed_at = timezone.now() if dry_run else None
     volume.save()
@@ -418,7 +418,7 @@ def create_volume(
 
 @transaction.atomic
 def discard_record(volume: Volume) -> None:
-    """Forget a volume that was only ever previewed; raises `Refused` for any other."""
+    """Delete a volume that was only ever previewed; raises `Refused` for any other."""
     hold(volume, against_jobs=True)
     placed = Placement.objects.filter(volume=volume, lv_uuid__isnull=False).exists()
     if placed or Job.objects.filter(volume=volume, dry_run=False).exists():

@@ -97,7 +97,7 @@ def finish(
     window: DailyWindow, begins: datetime, works: Iterable[WindowPart]
 ) -> tuple[datetime | None, int]:
     """When work that begins in the window is done, and in how many windows: what rests outside the
-    window goes on in the next one, anything else to its end. None where it takes too many."""
+    window continues in the next one, anything else to its end. None where it takes too many."""
     at, count = begins, 1
     for work in works:
         left = timedelta(seconds=work.seconds)

@@ -10,7 +10,7 @@ import asyncssh
 REPLY_LIMIT = 4 * 1024 * 1024
 STDERR_LIMIT = 4096
 STDERR_FLOOD = 1024 * 1024
-"""Nobody has so much to complain of: reading on would cost the other hosts their time."""
+"""No honest agent reports this much: reading on would cost the other hosts their time."""
 CHUNK = 64 * 1024
 EXIT_SECONDS = 3.0
 UNREAD_LIMIT = 8
@@ -26,7 +26,7 @@ class Ended(Exception):
 
 
 class Channel:
-    """Reads all the time, so that output nobody asked for ends the channel."""
+    """Reads all the time, so that unsolicited output ends the channel."""
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
         self._process = process
@@ -73,7 +73,7 @@ class Channel:
             yield reply
 
     async def exit_status(self) -> int | None:
-        """How the agent (or sudo, or the shell before it) ended; None when the connection did."""
+        """The exit status of the agent (or sudo, or the shell); None when the connection ended."""
         try:
             async with asyncio.timeout(EXIT_SECONDS):
                 await asyncio.wait(self._tasks)
@@ -112,7 +112,7 @@ class Channel:
         if self._stream is not None:
             return self._take_all(buffer, self._stream)
         if self._waiting is None or self._waiting.done():
-            return "output that nobody asked for"
+            return "unsolicited output"
         end = buffer.find(b"\n")
         if end == -1:
             return f"a line of more than {REPLY_LIMIT} bytes" if len(buffer) > REPLY_LIMIT else ""

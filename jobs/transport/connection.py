@@ -229,7 +229,7 @@ class Connection:
 
 
 def _forget_error(task: asyncio.Task[Any]) -> None:
-    """Whoever waited has the error; when nobody did any more, asyncio would complain of it."""
+    """A waiting caller has the error; asyncio would log one that no caller reads."""
     if not task.cancelled():
         task.exception()
 
@@ -339,7 +339,7 @@ async def _spoken_to(
 
 
 def _mark(begun: asyncio.Future[None]) -> None:
-    # A line that can be read is told again and again until the reader is removed.
+    # The loop reports a readable line until the reader is removed.
     if not begun.done():
         begun.set_result(None)
 

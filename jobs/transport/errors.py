@@ -59,8 +59,8 @@ class HostKeyChanged(TransportError):
         super().__init__(
             f"{where} shows the host key {seen}, but {pinned} was accepted for it",
             "If the host was reinstalled, compare the new fingerprint on its console "
-            "(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub) and accept it; else somebody may "
-            "stand between panel and host. Nothing is sent to the host until then.",
+            "(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub) and accept it; otherwise an "
+            "attacker may be between panel and host. Nothing is sent to the host until then.",
         )
         self.seen_key = seen_key
 

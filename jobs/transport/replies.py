@@ -170,7 +170,7 @@ def has_begun(commands: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def has_changed(commands: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether one of the commands ended well, or began and nobody knows how it ended."""
+    """Whether one of the commands succeeded, or began and its result is unknown."""
     return any(
         command.get("rc") == 0 or (command.get("rc") is None and _began(command))
         for command in commands

@@ -44,7 +44,7 @@ def issue(
     by: User | None = None,
     maker: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """Store a token of a person; returns it and its text, which nobody can read again.
+    """Store a token of a person; returns it and its text, which cannot be read again.
 
     The scopes must be among `scopes_of(user)`, the days from 1 to `MAX_DAYS`; else ValueError. One
     that a token made (`maker`) does not outlive it.
@@ -99,8 +99,8 @@ def is_allowed_from(token: ApiToken, address: str | None) -> bool:
 def rotate(
     token: ApiToken, *, days: int, overlap: timedelta, by: User | None = None
 ) -> tuple[ApiToken, str]:
-    """A token like this one, which it follows and outlives; this one opens nothing more once the
-    overlap is over. ValueError as `issue` does."""
+    """Create the successor of a token, with the same rights; the old token stops working after the
+    overlap. ValueError as `issue` does."""
     scopes = [scope for scope in token.scopes if scope in scopes_of(token.user)]
     new, text = issue(
         token.user, name=token.name, scopes=scopes, days=days, networks=token.networks, by=by
@@ -152,7 +152,7 @@ def revoke_with_made(token: ApiToken, by: User | None = None) -> int:
 
 @transaction.atomic
 def forget(token: ApiToken, by: User | None = None) -> None:
-    """The same, and it is in no list any more. Jobs and logs go on naming its key."""
+    """Revoke the token and remove it from lists. Jobs and logs still name its key."""
     revoke_token(token, by)
     security_entries.note(
         SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key}), forgotten", by=by
@@ -183,7 +183,7 @@ def scopes_of(user: User) -> list[str]:
 
 
 def _is_secret_of(token: ApiToken, secret: str) -> bool:
-    """Whether it is; a digest that was made with a former TIERCEL_SECRET_KEY is made anew, so that
+    """Whether it is; a digest made with a former TIERCEL_SECRET_KEY is recomputed, so that
     the key can be given up once every token that is in use was used."""
     if constant_time_compare(token.digest, _digest(secret)):
         return True

@@ -54,7 +54,7 @@ def halt(request: HttpRequest) -> dict[str, Callable[[], Halt | None]]:
 
 @dataclass(frozen=True, slots=True)
 class WaitingAlerts:
-    """How many alerts wait for somebody, and whether one is more than a warning."""
+    """How many alerts are unacknowledged, and whether one is more than a warning."""
 
     count: int
     is_grave: bool

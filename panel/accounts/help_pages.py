@@ -18,7 +18,7 @@ FOR_ALL = "api"
 
 @require_safe
 def help_home(request: HttpRequest) -> HttpResponse:
-    """The documents by what one wants to do, or what a search found in them."""
+    """The documents by task, or the results of a search."""
     query = request.GET.get("q", "").strip()[:QUERY_CHARACTERS]
     staff = is_staff(request.user)
     groups = GROUPS if staff else {}

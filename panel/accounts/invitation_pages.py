@@ -56,7 +56,7 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponseBase:
 
 
 class ForgottenView(PasswordResetView):
-    """allauth's; where the panel sends no mail, the page says so and nothing is made."""
+    """allauth's page; where the panel sends no mail, it says so and creates nothing."""
 
     http_method_names = ("get", "head", "post")
 

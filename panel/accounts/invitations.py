@@ -46,23 +46,23 @@ ROLES: Final = {
 
 
 def to_staff(email: str, role: StaffRole, by: User | None) -> tuple[Invitation, str]:
-    """Invite somebody new into the staff: the invitation and its token. Raises `Refused`."""
+    """Invite a new person to the staff: the invitation and its token. Raises `Refused`."""
     return _begin(_new(email), LIFETIME, staff_role=role, created_by=by)
 
 
 def to_customer(
     email: str, customer: Customer, role: MemberRole, by: User | None
 ) -> tuple[Invitation, str]:
-    """Invite somebody new into a customer: the invitation and its token. Raises `Refused`."""
+    """Invite a new person to a customer: the invitation and its token. Raises `Refused`."""
     return _begin(_new(email), LIFETIME, customer=customer, member_role=role, created_by=by)
 
 
 def to_new_password(person: User, by: User | None) -> tuple[Invitation, str]:
-    """A link with which somebody who is there chooses a new password. Raises `Refused`."""
+    """A link with which an existing person chooses a new password. Raises `Refused`."""
     if person.is_service:
         raise Refused(
             "not_allowed",
-            f"{person.email} is a service account: nobody signs in as it.",
+            f"{person.email} is a service account and cannot sign in.",
             "Make a token for it.",
         )
     if not person.is_active:
@@ -73,13 +73,13 @@ def to_new_password(person: User, by: User | None) -> tuple[Invitation, str]:
 
 
 def to_first_admin(email: str, *, force: bool = False) -> tuple[Invitation, str]:
-    """A link to an admin's account, for whoever holds the panel's machine: a new one, or the one
+    """A link to an admin's account, for the operator of the panel's machine: a new one, or the one
     with this address. Raises `Refused` where there is an active admin, unless forced."""
     if not force and people.active_admins().exists():
         raise Refused(
             "already_exists",
             "There is already an active admin.",
-            "Ask that admin for an invitation, or add --force if nobody can sign in.",
+            "Ask that admin for an invitation, or add --force if no admin can sign in.",
         )
     known = User.objects.filter(email__iexact=email).first()
     address = known.email if known is not None else _valid(email)
@@ -88,7 +88,7 @@ def to_first_admin(email: str, *, force: bool = False) -> tuple[Invitation, str]
 
 @transaction.atomic
 def revoke_invitation(invitation: Invitation, by: User) -> None:
-    """Its link lets nobody in any more."""
+    """Delete the invitation: its link stops working."""
     Invitation.objects.filter(pk=invitation.pk, used_at=None).delete()
     whom = invitation.user or invitation.email
     security_entries.note(SecurityKind.LINK_REVOKED, whom, invitation.what, by=by)
@@ -153,7 +153,7 @@ def link(token: str) -> str:
 
 
 def place_words(invitation: Invitation) -> str:
-    """What the person will be, in the language spoken now."""
+    """The future role of the person, in the active language."""
     if invitation.customer is None:
         return invitation.what
     role = gettext(ROLES[MemberRole(invitation.member_role)])
@@ -161,8 +161,8 @@ def place_words(invitation: Invitation) -> str:
 
 
 def mail_invitation(invitation: Invitation, token: str) -> bool:
-    """Send the link to its person; False where no mail server is set or it did not take it. To
-    somebody new of a customer in every language: nobody knows yet which one they read."""
+    """Send the link to its person; False where no mail server is set or it did not take it. A
+    customer's new person gets every language, since the panel does not know theirs yet."""
     if not settings.SMTP_HOST:
         return False
     subjects, texts = [], []
@@ -187,7 +187,7 @@ def _languages(invitation: Invitation) -> list[str]:
 
 
 def _letter(invitation: Invitation, token: str) -> tuple[str, str]:
-    """Subject and text in the language spoken now."""
+    """Subject and text in the active language."""
     subject = gettext("Your access to Tiercel")
     begin = gettext("You are invited to Tiercel ({place}).")
     if invitation.user is not None and not invitation.staff_role:

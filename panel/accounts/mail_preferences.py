@@ -1,4 +1,4 @@
-"""Which kinds of notices a person wants: the page where people choose them, and the link in each
+"""The notices that a person receives: the page where people choose them, and the link in each
 e-mail that unsubscribes from one kind.
 """
 
@@ -38,7 +38,7 @@ class MailPreference:
 
 
 def wanted(user: User) -> frozenset[NoticeKind]:
-    """The kinds that a person is told of; all of them until they say otherwise."""
+    """The kinds that a person is notified of; all of them until they mute some."""
     muted = set(Mute.objects.filter(user=user).values_list("kind", flat=True))
     return frozenset(kind for kind in NoticeKind if kind not in muted)
 

@@ -1,5 +1,5 @@
 """What a member may see on the customers' pages: their customers' volumes, orders and changes,
-nobody else's. Staff see every volume elsewhere; here they count as members or strangers."""
+and no others. Staff see every volume elsewhere; here they count as members or strangers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def orders_of(user: Person) -> OrderQuerySet:
     orders = Order.objects.visible_to(user).filter(volume__in=own, customer=F("volume__customer"))
     return orders.select_related(
         "volume", "actor", "job__cache_plan", "from_plan", "to_plan", "proof", "reverts"
-    ).defer("job__wish", "job__fallback", "proof__before")  # nobody reads these large ones here
+    ).defer("job__wish", "job__fallback", "proof__before")  # large, and not read here
 
 
 def several_customers(user: Person) -> bool:

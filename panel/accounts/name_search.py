@@ -31,9 +31,9 @@ VOLUME_FIELDS = ("label", "external_id", "key", "customer__name")
 CUSTOMER_FIELDS = ("name", "external_id", "key")
 MOST_ON_PAGE, MOST_IN_BAR = 25, 4
 KEY_LETTERS = 6
-"""So many letters of a key are no chance."""
+"""From this length on, a match with a key is not accidental."""
 CHOSEN = rf"^(?![a-z]-[a-z2-7]{{{KEY_BYTES * 8 // 5}}}$).*"
-"""Begins a name that somebody chose: no logical volume's that is made of a key."""
+"""Matches a name that a person chose: not a logical volume's that is made of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def _host(host: Host) -> Hit:
 
 
 def _volume(volume: Volume, words: Iterable[str]) -> Hit:
-    """Its further names are told where they are why it was found."""
+    """Its further names are shown where the search matched them."""
     placements: Sequence[Placement] = getattr(volume, "here", ())
     owner = [volume.customer.name] if volume.customer is not None else []
     details = [size(volume.size_bytes), *(each.host.name for each in placements), *owner]

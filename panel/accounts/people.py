@@ -21,7 +21,7 @@ SERVICE_DOMAIN: Final = "service.invalid"
 
 @transaction.atomic
 def add(*, email: str, password: str | None, name: str = "", staff_role: str = "") -> User:
-    """Store a person whose e-mail address counts as verified, since we were told it."""
+    """Store a person whose e-mail address counts as verified: its source is trusted."""
     user = User.objects.create_user(email, password, name=name, staff_role=staff_role)
     EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
     return user
@@ -29,8 +29,8 @@ def add(*, email: str, password: str | None, name: str = "", staff_role: str = "
 
 @transaction.atomic
 def add_service(name: str, staff_role: StaffRole, by: User) -> User:
-    """An account for a program, which leaves with nobody: it has tokens, and nobody signs in as
-    it. Raises `Refused` where the name is taken."""
+    """An account for a program, which outlasts every employee: it has tokens and no sign-in.
+    Raises `Refused` where the name is taken."""
     email = f"{name}@{SERVICE_DOMAIN}"
     if User.objects.filter(email__iexact=email).exists():
         raise Refused("already_exists", f"{email} exists already.", "Choose another name.")
@@ -49,7 +49,7 @@ def active_admins() -> QuerySet[User]:
 
 @transaction.atomic
 def give_role(person: User, role: StaffRole, by: User) -> None:
-    """Change the role of somebody of the staff; raises `Refused` for the last active admin."""
+    """Change the role of a member of staff; raises `Refused` for the last active admin."""
     if role != StaffRole.ADMIN:
         _keep_an_admin(person)
     User.objects.filter(pk=person.pk).update(staff_role=role)
@@ -58,7 +58,8 @@ def give_role(person: User, role: StaffRole, by: User) -> None:
 
 @transaction.atomic
 def deactivate(person: User, by: User) -> None:
-    """From the next request on they are nobody; raises `Refused` for the last active admin."""
+    """End the person's access from the next request on; raises `Refused` for the last active
+    admin."""
     _keep_an_admin(person)
     User.objects.filter(pk=person.pk).update(is_active=False)
     security_entries.note(SecurityKind.DEACTIVATED, person, by=by)
@@ -74,7 +75,7 @@ def reactivate(person: User, by: User) -> None:
 @transaction.atomic
 def delete(person: User, by: User) -> None:
     """Forget an account, with its tokens and its roles in customers; the logs keep its address.
-    Raises `Refused` for one that did something, for the last active admin, and for one's own."""
+    Raises `Refused` for an account with history, for the last active admin, and for one's own."""
     if person.pk == by.pk:
         raise Refused("not_allowed", "This is your own account.", "Ask another admin.")
     _keep_an_admin(person)
@@ -83,14 +84,14 @@ def delete(person: User, by: User) -> None:
     if traces := _traces(locked):
         raise Refused(
             "in_use",
-            f"{locked.email} stands in the history: {', '.join(traces)}.",
-            'Keep it out instead: PATCH with {"active": false}.',
+            f"The history names {locked.email}: {', '.join(traces)}.",
+            'Deactivate it instead: PATCH with {"active": false}.',
         )
     if names := list(locked.alert_routes.values_list("name", flat=True)):
         raise Refused(
             "in_use",
-            f"{locked.email} is told of alerts: {', '.join(names)}.",
-            "Have somebody else told, and delete that route first.",
+            f"{locked.email} is an alert recipient: {', '.join(names)}.",
+            "Add another recipient, then delete this one.",
         )
     security_entries.note(SecurityKind.DEACTIVATED, locked, "deleted", by=by)
     locked.delete()
@@ -107,7 +108,7 @@ def _traces(person: User) -> list[str]:
 
 
 def is_last_admin(person: User) -> bool:
-    """True where without this person nobody could administer the panel."""
+    """True where no other person could administer the panel."""
     return list(active_admins().values_list("pk", flat=True)) == [person.pk]
 
 
@@ -133,7 +134,7 @@ def why_kept(customer: Customer) -> Refused | None:
     if customer.volumes.exists() or customer.orders.exists() or customer.usage_lines.exists():
         return Refused(
             "in_use",
-            "The orders, charges and destroyed volumes of the customer are kept for the books.",
+            "The orders, charges and destroyed volumes of the customer are kept for accounting.",
             "",
         )
     if count := customer.members.count():
@@ -152,5 +153,5 @@ def delete_customer(customer: Customer) -> None:
             customer.delete()
     except ProtectedError:
         raise Refused(
-            "in_use", "The customer got something meanwhile.", "Read the customer again."
+            "in_use", "The customer has changed in the meantime.", "Read the customer again."
         ) from None

@@ -24,7 +24,7 @@ MEMBER_HELP = "Viewers see the volumes. Operators and owners also change cache p
 
 
 class InviteForm(forms.Form):
-    """Somebody new: either of the staff or of a customer. `by` is who invites."""
+    """A new person, either of the staff or of a customer. `by` sends the invitation."""
 
     email = forms.EmailField(label="E-mail address")
     staff_role = forms.ChoiceField(
@@ -64,7 +64,7 @@ class InviteForm(forms.Form):
 
 
 class AcceptForm(forms.Form):
-    """What somebody with a link says of themselves. `email` is theirs."""
+    """Name and password of the person who accepts an invitation. `email` is their address."""
 
     name = forms.CharField(
         max_length=150, label=gettext_lazy("Your name"), validators=[demand_name]
@@ -93,7 +93,7 @@ class AcceptForm(forms.Form):
 
 
 class StaffRoleForm(forms.Form):
-    """Another role for somebody of the staff."""
+    """Another role for a member of staff."""
 
     staff_role = forms.ChoiceField(
         choices=[(role.value, role.label) for role in StaffRole],
@@ -103,7 +103,7 @@ class StaffRoleForm(forms.Form):
 
 
 class MemberForm(forms.ModelForm):  # type: ignore[type-arg]
-    """One more customer for somebody."""
+    """Another customer for a person."""
 
     class Meta:
         model = Member

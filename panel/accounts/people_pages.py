@@ -129,7 +129,7 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def change_role(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another role for somebody of the staff."""
+    """Give a member of staff another role."""
     user = _person(request, pk)
     form = StaffRoleForm(request.POST)
     if not user.is_staff or not form.is_valid():
@@ -194,7 +194,7 @@ def new_password(request: HttpRequest, pk: int) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def add_member(request: HttpRequest, pk: int) -> HttpResponse:
-    """One more customer for somebody who is not of the staff."""
+    """Add a person who is not staff to another customer."""
     user = _person(request, pk)
     form = MemberForm(_me(request), user, request.POST)
     if user.is_staff or not form.is_valid():

@@ -132,7 +132,8 @@ class SessionEndMiddleware:
 
 
 def _is_of_a_person(request: HttpRequest) -> bool:
-    """Whether somebody clicked: no part of a page that renews itself, nor what a script reads."""
+    """Whether a person clicked; false for parts that renew themselves and for what a script
+    reads."""
     if request.method not in SAFE:
         return True
     if "HX-Request" in request.headers and "HX-Boosted" not in request.headers:

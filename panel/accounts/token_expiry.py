@@ -1,4 +1,4 @@
-"""Warns whoever answers for an API token a week before it expires, once."""
+"""Warns the person responsible for an API token once, a week before it expires."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 WARNED_BEFORE: Final = timedelta(days=7)
 SHORT: Final = timedelta(days=14)
-"""Whoever makes a token for less time knows that it ends."""
+"""The maker of a token that lives for less needs no warning."""
 
 
 def warn() -> None:

@@ -35,4 +35,4 @@ FEATURES = (
     "webhooks",
     "wish",
 )
-"""What this panel can do; a name is never taken away within `/v1`."""
+"""Features of this panel; a name is never removed within `/v1`."""

@@ -1,6 +1,6 @@
 """An old form that the API still accepts. It is declared where the form is: of an operation, a
-parameter, or the keys of an address. Each answer to it says so (RFC 9745, RFC 8594), and so does
-the description; docs/versions.md has a row for each, with what to use instead."""
+parameter, or the keys of an address. Its answers (RFC 9745, RFC 8594) and the description mark it;
+docs/versions.md has a row for each, with what to use instead."""
 
 from __future__ import annotations
 

@@ -75,20 +75,20 @@ class DiskFindingShape(Shape):
 
 
 class AcceptedShape(Shape):
-    """Who declared the errors of a disk, or that it is gone, known, and why."""
+    """Who accepted the errors or the loss of a disk, and why."""
 
     at = DateTime("When it happened.", of="accepted_at")
     by = By("accepted_by")
-    reason = Text("Why, in the words of who said so.", of="accepted_reason")
+    reason = Text("The reason that the person gives.", of="accepted_reason")
 
 
 class WrittenShape(Shape):
-    """What was written to a disk in its life: `raw` times `unit_bytes`, both as the disk counts.
-    The unit is null where it is neither known nor measured."""
+    """Data written to a disk in its lifetime: `raw` times `unit_bytes`, as the disk counts. The
+    unit is null if it is neither known nor measured."""
 
-    counter = Text("What was counted, as the disk names it.", of="source")
+    counter = Text("The counter, as the disk names it.", of="source")
     raw = Integer("The count, as the disk shows it.")
-    unit_bytes = Integer("Of one count; null: not known.", null=True)
+    unit_bytes = Integer("Bytes per count; null: unknown.", null=True)
     bytes = Integer("Null: the unit is not known.", of="written_bytes", null=True)
     standing = Choice(
         "How the unit is known.", ["standard", "name", "model", "operator", "measured", "unknown"]
@@ -101,7 +101,7 @@ def _errors(condition: DiskCondition) -> dict[str, int]:
 
 
 class DiskShape(Shape):
-    """A disk. Figures are of `read_at`; `state` is of the last time it was asked."""
+    """A disk. Figures are as of `read_at`; `state` as of the last attempt to read it."""
 
     key = Text("Its name in the API; it never changes.", of="disk.key")
     url = Text(
@@ -112,36 +112,36 @@ class DiskShape(Shape):
     )
     name = Text("The kernel's name, empty behind a RAID controller.", of="disk.name")
     device = Text("Device that smartctl reads, such as /dev/sda.", of="disk.device")
-    type = Text("What smartctl takes for -d.", of="disk.kind")
-    state = Choice("Where it stands now.", DISK_STATES, of="disk.state")
+    type = Text("The value for smartctl's -d.", of="disk.kind")
+    state = Choice("Its current state.", DISK_STATES, of="disk.state")
     message = Text("Why it was not read.", of="disk.message")
-    is_gone = Boolean("The last reading did not find it.")
+    is_gone = Boolean("Whether the last reading did not find it.")
     gone_since = DateTime(
-        "When a reading first missed it; null for a disk that is there.",
+        "When a reading first lacked it; null for a disk that is present.",
         of="disk.gone_since",
         null=True,
     )
-    asked_at = DateTime("When the host was asked last; null: never.", of="disk.asked_at")
+    asked_at = DateTime("When the host was last asked; null: never.", of="disk.asked_at")
     read_at = DateTime("When it was read from the host; null: never.", of="disk.read_at", null=True)
-    model = Text("Model, as the disk names it; empty: it says none.", of="health.model")
+    model = Text("Model, as the disk reports it; empty: none.", of="health.model")
     serial = Text("Serial number of the disk.", of="health.serial")
-    firmware = Text("Version; empty: not known.", of="health.firmware")
-    protocol = Text("Such as NVMe; empty: not known.", of="health.protocol")
+    firmware = Text("Version; empty: unknown.", of="health.firmware")
+    protocol = Text("Such as NVMe; empty: unknown.", of="health.protocol")
     size_bytes = Integer("Bytes.", of="health.size_bytes", null=True)
     passed = Boolean("The disk's own verdict.", of="health.passed", null=True)
-    temperature_celsius = Integer("Null: not known.", of="health.temperature_celsius", null=True)
+    temperature_celsius = Integer("Null: unknown.", of="health.temperature_celsius", null=True)
     power_on_hours = Integer(
-        "Hours that it was switched on; null: not known.", of="health.power_on_hours", null=True
+        "Hours of operation; null: unknown.", of="health.power_on_hours", null=True
     )
     used_percent = Integer(
         "Used of an SSD's endurance; may exceed 100.", of="wear.percent", null=True
     )
-    written = WrittenShape("What was written to it in its life; null: it does not say.", null=True)
+    written = WrittenShape("Data written in its lifetime; null: not reported.", null=True)
     rated_bytes = Integer(
-        "Bytes that may be written in its life; null: not known.", of="endurance_bytes", null=True
+        "Rated endurance, in bytes written; null: unknown.", of="endurance_bytes", null=True
     )
     worn_out_at = DateTime(
-        "When it will be worn out at the present rate; null: not known.",
+        "When it will be worn out at the present rate; null: unknown.",
         of="worn_out.at",
         null=True,
     )
@@ -155,7 +155,7 @@ class DiskShape(Shape):
         of=lambda condition: increases(condition.disk.baseline, _errors(condition)),
     )
     accepted = AcceptedShape(
-        "Who declared its errors or its loss known; null: no one.",
+        "Who accepted its errors or its loss; null: no one.",
         of=lambda condition: condition.disk if condition.disk.accepted_at is not None else None,
         null=True,
     )
@@ -163,7 +163,7 @@ class DiskShape(Shape):
 
 
 class DiskDetailShape(DiskShape):
-    """A disk with the number of the last change that a person made of it, for `undo`."""
+    """A disk, with the number of its last change by a person for `undo`."""
 
     last_change = Integer(
         "Number of the last change by a person, for `undo`.",
@@ -175,37 +175,37 @@ class DiskDetailShape(DiskShape):
 class DisksShape(PageShape):
     """The disks of a host."""
 
-    asked_at = DateTime("When the host was asked last; null: never.", null=True)
+    asked_at = DateTime("When the host was last asked; null: never.", null=True)
     installed = Boolean("Whether the host has smartctl.")
-    message = Text("What kept some disks from being read; empty: nothing.")
+    message = Text("Why some disks could not be read; empty: all were.")
     items = DiskShape("The rows of this answer, one each.", many=True)
 
 
 class DiskBody(Body):
-    """What a disk does not say itself."""
+    """What a disk does not report itself."""
 
     unit_bytes = Integer(
-        "The unit in which the disk counts what was written. Measurement overrules it.",
+        "The unit in which the disk counts written data. A measured unit takes precedence.",
         required=False,
         null=True,
         min_value=1,
         max_value=1 << 40,
     )
     rated_bytes = Integer(
-        "Rated endurance: how much may be written.",
+        "Rated endurance, in bytes written.",
         required=False,
         null=True,
         min_value=1,
         max_value=(1 << 63) - 1,
     )
     accept_errors = Text(
-        "Why the errors that it has now, or its loss, are no cause for alarm: only more "
-        "errors are reported, or that it is gone again.",
+        "Why its current errors, or its loss, need no alarm. From then on, only new errors or "
+        "another loss are reported.",
         required=False,
         max_length=REASON_LIMIT,
     )
     undo = Integer(
-        "Takes back the change with this number (`last_change`). Without other fields.",
+        "Undoes the change with this number (`last_change`). Excludes other fields.",
         required=False,
     )
 
@@ -214,7 +214,7 @@ class DiskResource(HostResource):
     """What is about one disk."""
 
     def disk(self, key: str, disk: str, right: Right | None = None) -> PhysicalDisk:
-        """The disk of that key, for whoever has the right."""
+        """The disk with this key; demands the right, if one is given."""
         host = self.host(key, right, with_inventory=True)
         rows = PhysicalDisk.objects.visible_to(self.user).filter(host=host)
         return get_object_or_404(rows.select_related("host"), key=disk)
@@ -232,7 +232,7 @@ class HostDisks(HostResource):
         "host_disks", "List the disks of a host with their health", DisksShape, parameters=PAGE
     )
     def get(self, request: Request, key: str) -> Response:
-        """As read every 45 minutes; disks that are gone come last."""
+        """Read every 45 minutes; removed disks come last."""
         host = self.host(key, with_inventory=True)
         last = DiskRound.objects.filter(host=host).first()
         page, after = cursor.slice_of(request, conditions_of(host, database_now()), "host-disks")
@@ -252,17 +252,17 @@ class OneDisk(DiskResource):
 
     @operation("host_disk", "Show a disk", DiskDetailShape)
     def get(self, request: Request, key: str, disk: str) -> Response:
-        """As read every 45 minutes."""
+        """Read every 45 minutes."""
         return self.detail(self.disk(key, disk))
 
     @operation(
         "host_disk_change",
-        "Enter a disk's unit or endurance, accept its errors or its loss, or undo that",
+        "Set a disk's unit or endurance, accept its errors or its loss, or undo that",
         DiskDetailShape,
         body=DiskBody,
     )
     def patch(self, request: Request, key: str, disk: str) -> Response:
-        """For admins. What is null is forgotten."""
+        """For admins. Null clears a field."""
         changed, now = self.disk(key, disk, Right.ADMINISTER), database_now()
         values = self.read()
         names = [name for name in ("unit_bytes", "rated_bytes") if name in values]
@@ -282,16 +282,14 @@ class MediaCheckShape(Shape):
     key = Text("Its name in the API; it never changes.")
     kind = Choice("What is checked, and how.", CheckKind.choices)
     of = Text("The disk or array.", of="label")
-    state = Choice("Where it stands now.", CheckState.choices)
-    remaining_percent = Integer(
-        "Percent that is still to be done; null: the host does not say.", null=True
-    )
+    state = Choice("Its current state.", CheckState.choices)
+    remaining_percent = Integer("Remaining percent; null: the host does not report it.", null=True)
     message = Text("What is wrong, in a sentence for people.")
     correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
     by = By("actor.email", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     started_at = DateTime("When it began; null: it has not yet.", null=True)
-    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    ended_at = DateTime("When it ended; null: it has not yet.", null=True)
 
 
 class FoundArray(NamedTuple):
@@ -317,10 +315,10 @@ class ArrayShape(Shape):
     name = Text("Such as md0.", of="array.name")
     uuid = Text("Its UUID, as LVM or md writes it.", of="array.uuid")
     level = Text("RAID level, such as raid1.", of="array.level")
-    state = Text("Where it stands now.", of="array.state")
+    state = Text("Its current state.", of="array.state")
     size_bytes = Integer("Bytes.", of="array.size_bytes")
     disk_count = Integer(
-        "How many disks it is made for; null: the host does not say.",
+        "Intended number of disks; null: not reported.",
         of="array.disk_count",
         null=True,
     )
@@ -341,12 +339,12 @@ class ArrayShape(Shape):
         null=True,
     )
     seconds_left = Float(
-        "Seconds until the rebuild or check is done; null: not known.",
+        "Seconds until the rebuild or check is done; null: unknown.",
         of=lambda row: seconds_left(row.facts, row.array),
         null=True,
     )
     mismatch_bytes = Integer(
-        "Found by the last check to differ between the copies; null: not known.",
+        "Bytes that differed between copies in the last check; null: unknown.",
         of=_times("mismatch_sectors", SECTOR_BYTES),
         null=True,
     )
@@ -407,8 +405,8 @@ class ArrayChecks(HostResource):
 
     @operation("host_array_check", "Check an array", MediaCheckShape, status=202, problems=(422,))
     def post(self, request: Request, key: str, array: str) -> Response:
-        """The kernel reads all copies and compares them; volumes stay in use. A degraded array, or
-        one at work, is refused."""
+        """The kernel reads all copies and compares them; volumes stay in use. Refused for an array
+        that is degraded or already being checked or rebuilt."""
         host = self.host(key, Right.OPERATE, with_inventory=True)
         facts = inventory_of(host)
         named = [each for each in facts.arrays if each.name == array] if facts else []
@@ -428,8 +426,8 @@ class DiskTests(DiskResource):
         body=SelfTestBody,
     )
     def post(self, request: Request, key: str, disk: str) -> Response:
-        """The disk stays in use. One that sleeps, or belongs to an array that is being rebuilt, is
-        refused."""
+        """The disk stays in use. Refused for a disk that sleeps or belongs to an array that is
+        being rebuilt."""
         tested = self.disk(key, disk, Right.OPERATE)
         kind = CheckKind(self.read()["kind"])
         return self.shown(media_checks.test_disk(tested, kind, self.requester), status=202)

@@ -43,21 +43,20 @@ OF_OPERATORS: Final = ("site", "tags")
 
 
 class ProblemOfHost(Shape):
-    """Something that is wrong with a host, a volume on it or a job there, as the pages count
-    it."""
+    """A problem of a host, a volume on it or a job there, as the pages count it."""
 
     code = Text("For programs; it never changes its meaning.")
     severity = Choice("error or warning.", ("error", "warning"))
     message = Text("What is wrong, in a sentence for people.")
     correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
-    since = DateTime("When it began; null: not known.", null=True)
+    since = DateTime("When it began; null: unknown.", null=True)
     volume = Ref(
-        "Null: it concerns none.",
+        "Null: none.",
         of=lambda problem: ref("api-volume", problem.volume_key, problem.subject_label),
         null=True,
     )
     job = Ref(
-        "Null: it concerns none.",
+        "Null: none.",
         of=lambda problem: ref("api-job", problem.job_key, problem.job_kind),
         null=True,
     )
@@ -69,8 +68,8 @@ class GroupShape(Shape):
     name = Text("Of the volume group.")
     allowed = Boolean("Root lets Tiercel change it.")
     size_bytes = Integer("Bytes.")
-    free_ssd_bytes = Integer("Bytes on SSD that nothing uses.", given=True)
-    free_slow_bytes = Integer("Bytes on slow disks that nothing uses.", given=True)
+    free_ssd_bytes = Integer("Free bytes on SSD.", given=True)
+    free_slow_bytes = Integer("Free bytes on slow disks.", given=True)
 
 
 class MaintenanceShape(Shape):
@@ -78,7 +77,7 @@ class MaintenanceShape(Shape):
 
     since = DateTime("When it began.", of="maintenance_since")
     until = DateTime("When it ends.", of="maintenance_until", null=True)
-    reason = Text("Why, in the words of who said so.", of="maintenance_reason")
+    reason = Text("The reason that the person gives.", of="maintenance_reason")
 
 
 class WindowShape(Shape):
@@ -89,15 +88,15 @@ class WindowShape(Shape):
 
 
 class FingerprintsShape(Shape):
-    """Of the host's key: the one that a person accepted, and another one that it showed since."""
+    """Fingerprints of the host's key: the accepted one, and another one that it has shown since."""
 
     accepted = Text(
-        "Of the key that a person accepted; null: none yet.",
+        "Of the accepted key; null: none yet.",
         of=lambda host: key_fingerprint(host.host_key) if host.host_key else None,
         null=True,
     )
     waiting = Text(
-        "Of another key that the host showed since; null: none.",
+        "Of another key that the host has shown since; null: none.",
         of=lambda host: key_fingerprint(host.host_key_seen) if host.host_key_seen else None,
         null=True,
     )
@@ -125,17 +124,19 @@ class HostShape(Noun):
     address = Text("Where SSH reaches it.")
     port = Integer("Of SSH.")
     account = Text("The agent's account on the host.")
-    state = Choice("Where it stands now.", HOST_STATES)
-    site = Text("Where it stands, in your words.")
-    tags = Texts("Your words, to find it by.")
+    state = Choice("Its current state.", HOST_STATES)
+    site = Text("Its location, in your words.")
+    tags = Texts("Your words, for search and filters.")
     allowed_vgs = Texts("Volume groups that root lets Tiercel change.")
-    last_seen_at = DateTime("When it answered last; null: never.", null=True)
+    last_seen_at = DateTime("When it last answered; null: never.", null=True)
     facts_at = DateTime("When its last inventory was read; null: never.", null=True)
     updated_at = DateTime(
-        "When its record, its state or its last error changed last; no inventory does."
+        "When its record, state or last error last changed; inventories do not count."
     )
     error = ErrorShape(
-        "Why it was not reached last; null: it was.", of=lambda host: host.error or None, null=True
+        "Why the last attempt to reach it failed; null: it succeeded.",
+        of=lambda host: host.error or None,
+        null=True,
     )
     maintenance = MaintenanceShape(
         "Null: none.", of=lambda host: host if host.in_maintenance else None, null=True
@@ -146,26 +147,24 @@ class HostShape(Noun):
         null=True,
     )
     cache_window = DailyWindowShape(
-        "Jobs that flush, remove or replace a cache begin in it, unless one says otherwise; null: "
-        "at once.",
+        "When jobs that flush, remove or replace a cache begin, unless a job has its own window; "
+        "null: at any time.",
         null=True,
     )
     dirty_limit_percent = Integer(
         "Dirty share of a cache, in percent, above which it is a problem."
     )
     slow_read_ms = Integer(
-        "Average time of reads of a volume, in ms, from which on it is a problem; null: the "
-        "strictest limit of its tags, or 20.",
+        "Average read time of a volume, in ms, from which it is a problem; null: the strictest "
+        "limit of its tags, or 20.",
         null=True,
     )
-    busy_percent = Integer(
-        "How busy an HDD is for 15 minutes, in percent, from which on it is a problem."
-    )
+    busy_percent = Integer("How busy an HDD must be for 15 minutes, in percent, to be a problem.")
     leaves_writeback = Boolean(
-        "Whether Tiercel leaves writeback mode once an SSD mirror lost a disk."
+        "Whether Tiercel sets caches to writethrough when an SSD mirror loses a disk."
     )
     fingerprints = FingerprintsShape("Of its SSH host key.", of=lambda host: host)
-    problems = ProblemOfHost("What is wrong there now.", many=True, given=True)
+    problems = ProblemOfHost("Its current problems.", many=True, given=True)
     groups = GroupShape("Its volume groups.", of=_groups, many=True, detail=True)
 
 
@@ -183,12 +182,15 @@ class WindowBody(Body):
 
 
 class HostBody(Body):
-    """Words to group and find a host by, for operators; for admins also how it is reached and when
-    its jobs may begin."""
+    """Operators change words to group and find a host by; admins also its address and when its jobs
+    may begin."""
 
-    site = Text("Where the host stands.", required=False, allow_blank=True, max_length=SITE_LIMIT)
+    site = Text(
+        "The location of the host.", required=False, allow_blank=True, max_length=SITE_LIMIT
+    )
     tags = Texts(
-        f"Up to {MOST_TAGS} words, all of them anew; kept in small letters, each once.",
+        f"Up to {MOST_TAGS} words, which replace the current ones; stored in lower case, without "
+        "duplicates.",
         required=False,
     )
 
@@ -197,17 +199,20 @@ class HostBody(Body):
     window = WindowBody("null: at any time.", required=False, null=True)
     cache_window = DailyWindowBody("null: at once.", required=False, null=True)
     dirty_limit_percent = Integer(
-        "A cache of which more is dirty is a problem.", required=False, min_value=1, max_value=100
+        "Dirty share of a cache above which it is a problem.",
+        required=False,
+        min_value=1,
+        max_value=100,
     )
     slow_read_ms = Integer(
-        "A volume whose reads take this long on average is a problem. Null: the limit of its tags.",
+        "Average read time from which a volume is a problem. Null: the limit of its tags.",
         required=False,
         null=True,
         min_value=1,
         max_value=MOST_SLOW_MS,
     )
     busy_percent = Integer(
-        "An HDD that is busy for so much of 15 minutes is a problem.",
+        "How busy an HDD must be for 15 minutes, in percent, to be a problem.",
         required=False,
         min_value=1,
         max_value=100,
@@ -256,7 +261,8 @@ class Hosts(HostResource):
         "host_make", "Add a host", EnrolmentShape, status=201, body=NewHostBody, problems=(409,)
     )
     def post(self, request: Request) -> Response:
-        """For admins. The answer has the line for a root shell on the host, this once."""
+        """For admins. The answer has the command for a root shell on the host; it is shown only
+        once."""
         return made_host(self)
 
 
@@ -267,7 +273,7 @@ def _with_problems(hosts: list[Host]) -> list[Json]:
 
 FORGET_VOLUMES: Final = Truth(
     "forget_volumes",
-    "`true`: also where volumes lie on the host. Their records stay, their cache plans end.",
+    "`true`: also if the host has volumes. Their records are kept, their cache plans end.",
 )
 
 
@@ -284,8 +290,8 @@ class OneHost(HostResource):
 
     @operation("host_change", "Change a host's record", HostShape, body=HostBody)
     def patch(self, request: Request, key: str) -> Response:
-        """Site and tags: operators. Address, window, limits and what Tiercel does by itself:
-        admins. Nothing on the host changes."""
+        """Operators change site and tags; admins also address, window, limits and automatic
+        actions. The host is not changed."""
         host = self.host(key, Right.OPERATE)
         values = self.read()
         if not set(values) <= set(OF_OPERATORS):
@@ -304,15 +310,16 @@ class OneHost(HostResource):
 
     @operation("host_remove", "Remove a host", parameters=(FORGET_VOLUMES,), problems=(409, 422))
     def delete(self, request: Request, key: str) -> Response:
-        """For admins. Nothing on the host changes; its jobs and its audit trail are kept. A host
-        with unfinished jobs is kept, and so is one that answers and has volumes of customers."""
+        """For admins. The host is not changed; its jobs and audit trail are kept. Refused while
+        jobs are unfinished, or while the host answers and has customers' volumes."""
         host = self.host(key, Right.ADMINISTER, with_inventory=True)
         now = database_now()
         removal = removal_of(host, now)
         if removal.refusal is None and removal.placements and not FORGET_VOLUMES.of(request):
             raise Refused(
                 "in_use",
-                f"{counted(len(removal.placements), 'volume')} would be forgotten with {host}.",
+                f"The records of {counted(len(removal.placements), 'volume')} would be deleted "
+                f"with {host}.",
                 "Repeat the request with forget_volumes=true.",
             )
         remove(host, removal.digest, now)

@@ -23,6 +23,7 @@ from drf_spectacular.views import (
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panel import VERSION
 from panel.api import API_VERSION, FEATURES
 from panel.api.accounts.token_endpoints import TokenShape
 from panel.api.framework.api_operations import operation
@@ -33,7 +34,6 @@ from panel.api.framework.resource import PACKED, Resource, takes_gzip
 from panel.api.framework.shape import Shape
 from panel.models import Scope
 from storage.access import is_staff
-from storage.agent import VERSION
 
 NAMES = (
     "hosts",
@@ -61,15 +61,15 @@ PLAIN: Final = frozenset(f"{ascii_letters}{digits}_./-")
 
 
 class RootShape(Shape):
-    """`urls` by name, of the lists that the person may read; `features` only ever grow within a
-    version of the API. `token` is the one that was shown, null for a session of the pages."""
+    """`urls`, by name, are the lists that the person may read; `features` only increase within a
+    version of the API. `token` is the token of the request, null for a session of the pages."""
 
-    version = Text("Of Tiercel: panel and agent are released together.")
+    version = Text("Version of Tiercel; panel and agent are released together.")
     api_version = Text("Version of the API.")
-    features = Texts("What this panel can do; within a version only more.")
-    user = Text("E-mail address of who asks.")
+    features = Texts("Features of this panel; they only increase within a version.")
+    user = Text("E-mail address of the caller.")
     scopes = Texts("What the token may do.")
-    token = TokenShape("The token that asked; null: a session did.", null=True)
+    token = TokenShape("The token of the request; null for a session.", null=True)
     urls = Map("Addresses of the lists that you may read, by name.", Text())
 
 
@@ -78,7 +78,7 @@ class Root(Resource):
 
     @operation("root", "What this panel can do, and who you are", RootShape)
     def get(self, request: Request) -> Response:
-        """Version, features, and what the token is for."""
+        """Version, features, and the scopes of the token."""
         data = {
             "version": VERSION,
             "api_version": API_VERSION,
@@ -105,14 +105,14 @@ class Nothing(Resource):
     one, whatever is done there and asked of it."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Only who asks is looked at first."""
+        """Checks only the authentication first."""
         super(Resource, self).initial(request, *args, **kwargs)
         path = kwargs.get("path", "")
         if not set(path) <= PLAIN or slashed(path) is None:
             raise ApiProblem(
                 404,
                 "not_found",
-                "The API has no address like this.",
+                "The API has no such path.",
                 f"The next one is {near(path)} and {OPENAPI} lists them all.",
             )
 

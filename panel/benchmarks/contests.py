@@ -57,8 +57,8 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """Entrants that did the same load on as much data. Those between which one chooses come first,
-    the one with most IOPS first among them; then what stands beside them."""
+    """Entrants that did the same load on as much data. The caches to choose from come first, the
+    one with most IOPS first among them; then those shown for comparison."""
 
     key: str
     title: str

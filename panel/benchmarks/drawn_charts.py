@@ -176,7 +176,7 @@ def latency_chart(contest: Contest) -> DrawnChart | None:
         name="latency",
         title="Latency by percentile",
         across="percentile",
-        across_title="share of the requests that took less",
+        across_title="share of requests that took less",
         unit="ms",
         lines=tuple(lines),
         span=(0.0, max(places)),
@@ -211,8 +211,8 @@ def nines(percent: float) -> float:
 
 
 def sweep_charts(contests: Sequence[Contest]) -> tuple[DrawnChart, ...]:
-    """IOPS and hit rates by the ratio of data to cache, where at least two were measured: where
-    the data outgrow the cache, there is a knee."""
+    """IOPS and hit rates by the ratio of data to cache, where at least two were measured: where the
+    data outgrows the cache, there is a knee."""
     lines: dict[tuple[str, str, str], list[tuple[float, Entrant]]] = {}
     for entrant in chain.from_iterable(each.entrants for each in contests):
         ratio = entrant.setup.data_to_cache
@@ -242,7 +242,7 @@ def sweep_charts(contests: Sequence[Contest]) -> tuple[DrawnChart, ...]:
         DrawnChart(
             **shared,  # type: ignore[arg-type]
             name="sweep",
-            title="IOPS as the data outgrow the cache",
+            title="IOPS as the data outgrows the cache",
             unit="IOPS",
             lines=iops,
             is_log=_is_wide(iops),
@@ -254,7 +254,7 @@ def sweep_charts(contests: Sequence[Contest]) -> tuple[DrawnChart, ...]:
             DrawnChart(
                 **shared,  # type: ignore[arg-type]
                 name="sweep-hits",
-                title="Reads from SSD as the data outgrow the cache",
+                title="Reads from SSD as the data outgrows the cache",
                 unit="%",
                 lines=hits,
                 top=100.0,

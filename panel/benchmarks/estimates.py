@@ -20,7 +20,7 @@ def estimated(host: Host, spec: Spec) -> BenchmarkEstimate:
     """Of a matrix. Raises `Refused` where the host has no such group."""
     facts = inventory_of(host)
     if facts is None:
-        raise Refused("absent", f"{host} has no inventory yet.", "Wait until it has answered.")
+        raise Refused("absent", f"{host} has no inventory yet.", "Wait until the host answers.")
     return estimate(spec, group_of(facts, spec.vg_uuid, spec.vg_name), _rated(facts))
 
 

@@ -1,5 +1,5 @@
 """Benchmarks as files: figures for a spreadsheet, and everything with the raw files, from which the
-figures can be computed anew."""
+figures can be recomputed."""
 
 from __future__ import annotations
 

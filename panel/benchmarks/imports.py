@@ -41,8 +41,8 @@ SHOWN_OPTIONS: Final = ("rw", "bs", "iodepth", "numjobs", "random_distribution",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedRun:
-    """A job, or several of one name that ran at once. `reasons` say why its figures stand beside no
-    others."""
+    """A job, or several of one name that ran at once. `reasons` say why its figures are not
+    comparable."""
 
     name: str
     load: str
@@ -64,8 +64,8 @@ class NothingImported(Refused):
     """No file gave a result; `remarks` say of each why."""
 
     def __init__(self, remarks: Sequence[Remark]) -> None:
-        first = remarks[0].sentence if remarks else "There is no result in these files."
-        super().__init__("invalid", first, "Give fio's JSON, or the JSON of YABS.")
+        first = remarks[0].sentence if remarks else "These files contain no results."
+        super().__init__("invalid", first, "Provide fio's JSON, or the JSON of YABS.")
         self.remarks = tuple(remarks)
 
 

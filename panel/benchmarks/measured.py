@@ -84,8 +84,8 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredSource:
-    """The benchmark of a run. `place` is its host or, of figures from elsewhere, their machine;
-    "" where it is not to be named."""
+    """The benchmark of a run. `place` is its host or, for imported figures, their machine; "" where
+    it must stay unnamed."""
 
     key: str
     title: str

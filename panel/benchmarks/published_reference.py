@@ -1,4 +1,4 @@
-"""The published comparison as a benchmark beside those of one's own hosts. Pure."""
+"""The published comparison as a benchmark like those of one's own hosts. Pure."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def replayed_heat(user: Person, key: str) -> HeatFigures:
         raise Refused(
             "not_found",
             "No volume that you may see has this key.",
-            "Open the volume. The last part of its address is its key.",
+            "Open the volume: the last part of its address is the key.",
         )
     now = database_now()
     figures = heat_replay(rows[0], now)
@@ -33,6 +33,6 @@ def replay_limit(figures: HeatFigures) -> str:
     """What a replay does not show, in sentences for people."""
     points = f"{100 * figures.most_off:.0f}" if figures.most_off >= 0.005 else "less than 1"
     return (
-        f"A cache of any size hits within {points} percentage points as often as with the volume's "
-        "own I/O, where it keeps what was used last."
+        "A cache of any size that keeps the most recently used data has a hit rate within "
+        f"{points} percentage points of the one with the volume's own I/O."
     )

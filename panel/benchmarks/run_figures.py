@@ -9,7 +9,7 @@ from typing import Final
 from panel.benchmarks.contests import Entrant
 from panel.benchmarks.measured import MeasuredRun
 from storage.benchmarks.summary import RunSummary
-from storage.formatting import iops, ms, percent, seconds, size
+from storage.formatting import counted, iops, ms, percent, seconds, size
 
 Figure = float | None
 
@@ -99,11 +99,9 @@ def steadiness(summary: RunSummary) -> str:
 
 
 def pause_words(summary: RunSummary) -> str:
-    """How long the run stood still for neighbours; "" where it never did."""
+    """How long the run paused for other volumes; "" where it never did."""
     total_ms = sum(end - start for start, end in summary.pauses)
     if not total_ms:
         return ""
-    count = len(summary.pauses)
-    return (
-        f"paused {count} time{'' if count == 1 else 's'} for neighbours, {seconds(total_ms / 1000)}"
-    )
+    times = counted(len(summary.pauses), "time")
+    return f"paused {times} for other volumes, {seconds(total_ms / 1000)}"

@@ -1,4 +1,4 @@
-"""Where the runs of a benchmark stand, for its progress."""
+"""The states of a benchmark's runs, for its progress."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ KEY_BYTES: Final = 18
 
 
 def share_by_link(benchmark: Benchmark, days: int = DAYS) -> str:
-    """From now on, so many days, everyone with the address sees the figures. One that is shared
-    already keeps its address, and gets the new end. Raises `Refused` where nothing is done yet."""
+    """Show the figures to everyone with the address for so many days. A benchmark that is shared
+    already keeps its address and gets the new end. Raises `Refused` where nothing is done yet."""
     if not benchmark.runs.filter(summary__isnull=False).exists():
         raise Refused("not_now", "No run has a result yet.", "Share it once the first run is done.")
     if not 1 <= days <= MOST_DAYS:
-        raise Refused("invalid", f"{days} days are not possible.", f"Choose 1 to {MOST_DAYS}.")
+        raise Refused("invalid", f"{days} days is not a valid period.", f"Choose 1 to {MOST_DAYS}.")
     if not is_shared(benchmark, database_now()):
         benchmark.share_key = secrets.token_urlsafe(KEY_BYTES)
     benchmark.share_until = database_now() + timedelta(days=days)
@@ -36,7 +36,7 @@ def share_by_link(benchmark: Benchmark, days: int = DAYS) -> str:
 
 
 def end_share(benchmark: Benchmark) -> None:
-    """From now on the address shows nothing, also where it is shared anew later."""
+    """End the link for good: a later share gets another address."""
     benchmark.share_key, benchmark.share_until = "", None
     benchmark.save(update_fields=["share_key", "share_until"])
 

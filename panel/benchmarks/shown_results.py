@@ -72,7 +72,7 @@ def is_short(run: MeasuredRun) -> bool:
 
 
 def drawn_of(result: ShownResult, results: Sequence[ShownResult]) -> tuple[DrawnChart, ...]:
-    """The charts of one result; the sweep is over all results of the same load."""
+    """The charts of one result; the sweep covers all results of the same load."""
     load = result.contest.entrants[0].setup.load
     sweep = [other.contest for other in results if other.contest.entrants[0].setup.load == load]
     return charts_of(result.contest, sweep)

@@ -1,4 +1,4 @@
-"""All runs on an SSD alone, by the model of the SSD: the fleet's models beside each other."""
+"""All runs on an SSD alone, by SSD model, to compare the fleet's models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPARED: Final = (
 )
 """What such a comparison is about, and what a run that reads no HDD does not depend on."""
 MOST_RUNS: Final = 120
-"""So many of the newest are looked at."""
+"""Number of latest runs to examine."""
 
 
 def runs_by_ssd_model(user: Person) -> tuple[MeasuredRun, ...]:

@@ -62,7 +62,7 @@ def named_runs(names: Iterable[str], user: Person) -> tuple[MeasuredRun, ...]:
         by_key[ssd_models.KEY] = ssd_models.runs_by_ssd_model(user)
         if not by_key[ssd_models.KEY]:
             raise UnknownRuns(
-                "No run on an SSD alone has a result yet. Order a benchmark with the target "
+                "No run on SSD alone has a result yet. Order a benchmark with the target "
                 "“SSD alone” on hosts that have different SSDs."
             )
     for benchmark in rows.select_related("host").prefetch_related("runs"):
@@ -72,7 +72,7 @@ def named_runs(names: Iterable[str], user: Person) -> tuple[MeasuredRun, ...]:
         runs = [run for run in by_key.get(key, ()) if number in (None, run.number)]
         if not runs:
             name = key if number is None else f"{key}.{number}"
-            raise UnknownRuns(f"Nothing with a result is called {name}.")
+            raise UnknownRuns(f"No benchmark or run with a result is called {name}.")
         chosen_runs |= {run.key: run for run in runs}
     return tuple(chosen_runs.values())
 
@@ -80,5 +80,5 @@ def named_runs(names: Iterable[str], user: Person) -> tuple[MeasuredRun, ...]:
 def _parsed(name: str) -> tuple[str, int | None]:
     match = NAMED.fullmatch(name)
     if match is None:
-        raise UnknownRuns(f"“{name[:60]}” names neither a benchmark nor a run.")
+        raise UnknownRuns(f"There is no benchmark or run “{name[:60]}”.")
     return match[1], None if match[2] is None else int(match[2])

@@ -51,12 +51,12 @@ PRESETS: Final[Mapping[str, TargetPreset]] = {
     "lvmcache-writeback": TargetPreset(
         TargetChoice(TargetKind.LVMCACHE, "writeback"),
         "lvmcache, writeback",
-        "Writes end on SSD, and reach the HDD later.",
+        "Writes complete on SSD and reach the HDD later.",
     ),
     "bcache": TargetPreset(
         TargetChoice(TargetKind.BCACHE, "writethrough", sequential_cutoff_kib=USUAL_CUTOFF_KIB),
         "bcache, cutoff 4 MiB",
-        "As it is delivered: what looks sequential passes the SSD by.",
+        "The default: I/O that looks sequential bypasses the SSD.",
     ),
     "bcache-no-cutoff": TargetPreset(
         TargetChoice(TargetKind.BCACHE, "writethrough"),
@@ -66,12 +66,12 @@ PRESETS: Final[Mapping[str, TargetPreset]] = {
     "bcache-writeback": TargetPreset(
         TargetChoice(TargetKind.BCACHE, "writeback"),
         "bcache, writeback, no cutoff",
-        "Writes end on SSD, and reach the HDD later.",
+        "Writes complete on SSD and reach the HDD later.",
     ),
     "bcache-writearound": TargetPreset(
         TargetChoice(TargetKind.BCACHE, "writearound"),
         "bcache, writearound, no cutoff",
-        "Writes pass the SSD by; only what is read again is kept there.",
+        "Writes bypass the SSD; only data that is read again is cached.",
     ),
 }
 EVENING: Final = ("ssd", "hdd", "bcache", "bcache-no-cutoff", "lvmcache")

@@ -21,7 +21,7 @@ from storage.formatting import iops, size
 TIMES_FROM: Final = 2.0
 """From this ratio on, a difference is said in multiples."""
 BY_BOOT: Final = ("kernel", "lvm2_version", "bcache_tools_version")
-"""Whoever compares these compares boots."""
+"""A comparison of these conditions compares boots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class ContestPlace:
 
     @property
     def role(self) -> str:
-        """What SSD and HDD alone stand for beside caches."""
+        """What SSD alone and HDD alone show in a comparison with caches."""
         if self.is_winner or not self.entrant.is_raw:
             return ""
         is_ssd = self.entrant.setup.target == RAW[0]
@@ -140,7 +140,7 @@ class ContestOutcome:
 
     @property
     def basis(self) -> str:
-        """What the answer rests on."""
+        """The basis of the answer."""
         if self.verdict is None:
             return ""
         mine, others = self.verdict.units
@@ -151,9 +151,7 @@ class ContestOutcome:
             claim = f", so it is wrong in at most {100 * chance:g} of 100 comparisons"
         boots = {run.boot_id for each in self.contest.entrants for run in each.runs} - {""}
         is_one_boot = len(boots) == 1 and self.noun != "boot"
-        once = (
-            " All in one boot of the host: another boot may deal otherwise." if is_one_boot else ""
-        )
+        once = " All in one boot of the host: another boot may be different." if is_one_boot else ""
         return f"It rests on {runs}{claim}.{once}"
 
     @property
@@ -208,7 +206,7 @@ def contest_outcome(contest: Contest, varied: Collection[str] = ()) -> ContestOu
 
 
 def units_of(entrant: Entrant, *, by_boot: bool) -> tuple[Unit, ...]:
-    """What chance deals anew: each run, whose volumes are made anew, or each boot."""
+    """The unit that varies by chance: each run, whose volumes are new, or each boot."""
     groups: dict[str, list[int]] = {}
     for n, run in enumerate(entrant.runs):
         groups.setdefault(run.boot_id if by_boot and run.boot_id else str(n), []).append(n)

@@ -1,5 +1,4 @@
-"""Whether the figures of an exported benchmark are what its raw files say: they are computed anew.
-Pure."""
+"""Whether the figures of an exported benchmark match its raw files: they are recomputed. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 class BadExport(ValueError):
-    """What was given is no exported benchmark."""
+    """The input is no exported benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class VerifiedFigure:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of it."""
+    """The result of a verification."""
 
     checked_figures: int
     runs_without_files: tuple[int, ...]

@@ -70,7 +70,7 @@ def finest_iops(run: MeasuredRun) -> TimedSeries | None:
 
 
 def part_of(series: TimedSeries, start_ms: float, end_ms: float) -> TimedSeries:
-    """What lies between two times."""
+    """The part between two times."""
     step = series.step_ms
     first = max(0, int((start_ms - series.start_ms) // step))
     last = max(first, int(-(-(end_ms - series.start_ms) // step)))

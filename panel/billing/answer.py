@@ -18,7 +18,7 @@ class BadAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`reason` is for the customer to read, "" for none."""
+    """`reason` is shown to the customer, "" for none."""
 
     word: Word
     reason: str = ""

@@ -43,7 +43,10 @@ def once(
             )
         if kept.status is not None and call.tells_once:
             raise ApiProblem(
-                409, "told_once", "This call was answered already.", "Call with a new webhook-id."
+                409,
+                "told_once",
+                "This call has already been answered.",
+                "Call with a new webhook-id.",
             )
         if kept.status is not None:
             headers = {"Idempotency-Replayed": "true"}

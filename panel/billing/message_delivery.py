@@ -136,8 +136,8 @@ def act(order: Any, decision: Decision) -> bool:
 def seconds_after(
     attempts: int, chance: float, *, is_question: bool = False, asked: float | None = None
 ) -> float | None:
-    """How long to wait after the `attempts`-th try, None for no more; `delivery_queue.wait_seconds`
-    says what `chance` and `asked` are."""
+    """How long to wait after the `attempts`-th attempt, None to give up;
+    `delivery_queue.wait_seconds` says what `chance` and `asked` are."""
     if is_question:
         attempts, pauses = min(attempts, 2), (SECONDS[0], QUESTION_SECONDS)
         return delivery_queue.wait_seconds(attempts, pauses, chance, asked)

@@ -30,7 +30,7 @@ class MessageShape(OutgoingShape):
 
     key = Text("Its webhook-id.", of="name")
     name = Text("The same as `key`.")
-    type = Text("What it tells, such as order.completed.")
+    type = Text("Its event, such as order.completed.")
 
 
 class BillingMessages(Resource):
@@ -45,7 +45,7 @@ class BillingMessages(Resource):
 
     @operation("messages_list", "List messages to the billing system", listing)
     def get(self, request: Request) -> Response:
-        """For admins. Newest first, without what they say."""
+        """For admins. Newest first, without their content."""
         self.demand(Right.ADMINISTER)
         rows = Message.objects.visible_to(self.user)
         return self.page(rows)
@@ -72,7 +72,8 @@ class BillingMessageTest(Resource):
         "message_test", "Send a test message to the billing system", status=202, problems=(409,)
     )
     def post(self, request: Request) -> Response:
-        """For admins. It means nothing; the list tells what became of it."""
+        """For admins. The billing system ignores its content; the list of messages shows the
+        outcome."""
         return _tested(self)
 
 
@@ -92,7 +93,7 @@ class BillingMessageAgain(Resource):
 
     @operation("message_again", "Send a message to the billing system again", status=202)
     def post(self, request: Request, name: str) -> Response:
-        """For admins. Now, under the same webhook-id."""
+        """For admins. Sent at once, under the same webhook-id."""
         self.demand(Right.ADMINISTER)
         outbox.send_message_again(
             get_object_or_404(Message.objects.visible_to(self.user), name=name)
@@ -106,7 +107,7 @@ class BillingAddress(Resource):
     staff_only = True
     write_scope = Scope.CUSTOMERS
 
-    @operation("billing_enable", "Send to a billing system again that said it was gone")
+    @operation("billing_enable", "Resume messages to a billing system that answered 410")
     def post(self, request: Request) -> Response:
         """For admins."""
         self.demand(Right.ADMINISTER)

@@ -23,36 +23,36 @@ def connect_orders() -> None:
 def on_placed(order: Order, **_: Any) -> None:
     """Ask, where the order waits for an answer."""
     if order.state == OrderState.AUTHORISING:
-        _tell(MessageType.AUTHORISE, order)
+        _notify(MessageType.AUTHORISE, order)
 
 
 def on_completed(order: Order, **_: Any) -> None:
     """Tell, and write what it costs."""
-    _tell(MessageType.COMPLETED, order)
+    _notify(MessageType.COMPLETED, order)
     if outbox.is_on():
         usage_lines.write_of(order)
 
 
 def on_failed(order: Order, **_: Any) -> None:
     """Tell: nothing is charged."""
-    _tell(MessageType.FAILED, order)
+    _notify(MessageType.FAILED, order)
 
 
 def on_refused(order: Order, **_: Any) -> None:
-    """Tell, also whoever refused it: the answer may have come too late."""
-    _tell(MessageType.REFUSED, order)
+    """Notify the billing system, even if it refused: its answer may have come too late."""
+    _notify(MessageType.REFUSED, order)
 
 
 def on_cancelled(order: Order, **_: Any) -> None:
-    """Tell: whatever was authorised can be let go."""
-    _tell(MessageType.CANCELLED, order)
+    """Notify the billing system: it can release what it authorised."""
+    _notify(MessageType.CANCELLED, order)
 
 
 def on_proof_ready(order: Order, **_: Any) -> None:
     """Tell that the order's gain was measured, and in one word with what result."""
     proof = getattr(order, "proof", None)
-    _tell(MessageType.PROOF, order, {"verdict": proof.verdict if proof is not None else ""})
+    _notify(MessageType.PROOF, order, {"verdict": proof.verdict if proof is not None else ""})
 
 
-def _tell(kind: MessageType, order: Order, more: Json | None = None) -> None:
+def _notify(kind: MessageType, order: Order, more: Json | None = None) -> None:
     outbox.write(kind, order.key, {**order_json(order), **(more or {})}, order)

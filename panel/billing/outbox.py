@@ -17,7 +17,7 @@ from storage.database_clock import database_now
 TASK = "panel.tasks.send_messages"
 KEPT = timedelta(days=90)
 SENDERS = 4
-"""So many at once."""
+"""Messages sent in parallel."""
 
 
 def is_on() -> bool:
@@ -60,7 +60,7 @@ def send_message_again(message: Message) -> None:
 
 
 def prune_billing_messages(now: datetime) -> None:
-    """Forget what was delivered long ago, and questions that nobody waited for any more. What else
-    was given up stays: somebody may still want it."""
+    """Delete messages delivered long ago, and questions given up long ago. Other messages that were
+    given up stay, so that an admin can still send them."""
     Message.objects.filter(delivered_at__lt=now - KEPT).delete()
     Message.objects.filter(type=MessageType.AUTHORISE, given_up_at__lt=now - KEPT).delete()

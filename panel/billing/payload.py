@@ -18,7 +18,7 @@ def message(kind: str, at: datetime, data: Json) -> Json:
 
 
 def order_json(order: Order) -> Json:
-    """An order, without a word of where or how its volume lies. Amounts are minor units."""
+    """An order, without host and layout of its volume. Amounts are minor units."""
     return {
         "order": order.key,
         "intent": order.intent,

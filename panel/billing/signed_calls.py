@@ -45,7 +45,7 @@ SIGNED: Final = tuple(
 CALLS = (
     CallDefinition(
         "create-customer",
-        "Make a customer and its owner",
+        "Create a customer and its owner",
         call_bodies.CreateCustomerBody,
         customer_calls.create_customer,
     ),
@@ -58,7 +58,7 @@ CALLS = (
     ),
     CallDefinition(
         "login-link",
-        "Make a link to sign in",
+        "Create a sign-in link",
         call_bodies.LoginLinkBody,
         customer_calls.login_link,
         tells_once=True,
@@ -96,11 +96,10 @@ CALLS = (
 
 
 class CallAnswer(Shape):
-    """`result` is success, pending (`status` tells when it is over) or error; the rest is the
-    call's."""
+    """`result` is success, pending (poll `status`) or error; other fields belong to the call."""
 
     result = Choice(
-        "success, pending (`status` tells when it is over) or error.",
+        "success, pending (poll `status`) or error.",
         ["success", "pending", "error"],
     )
 
@@ -111,7 +110,7 @@ class SignedCall(Resource):
     # The webhook-id is the key of a call.
     keeps_key = True
     authentication_classes = ()
-    permission_classes = ()  # type: ignore[assignment]  # nobody: the signature is asked
+    permission_classes = ()  # type: ignore[assignment]  # the signature decides
     call: ClassVar[CallDefinition]
 
     def called(self, request: Request) -> Response:

@@ -121,8 +121,8 @@ class MonthlyCost:
 
 
 def owed(now: datetime, since: datetime) -> Iterator[Month]:
-    """This month, the one before it, and those before that in which nobody wrote a line, since
-    nothing ran then, or an order was waited for. Oldest first, and none that began before `since`.
+    """This month, the one before it, and those before that without a line, since nothing ran
+    then, or an order was still open. Oldest first, and none that began before `since`.
     """
     this, _ = period(now)
     last, _ = period(this - timedelta(days=1))
@@ -196,7 +196,7 @@ def _later(month: Month) -> Q:
 
 
 def _as_recorded(volume: Volume, month: Month) -> Any:
-    """The volume as it was when the month began, where the books were changed since."""
+    """The volume as it was when the month began, where its record changed since."""
     since = _changes().filter(pgh_obj=volume.pk, pgh_created_at__gte=month.begin)
     return since.order_by("pgh_created_at", "pgh_id").first()
 

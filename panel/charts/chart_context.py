@@ -36,7 +36,7 @@ def chart_context(
     volume: Volume, request: HttpRequest, *, plain: bool | None = None
 ) -> dict[str, object]:
     """The context of `parts/_charts.html`, for a volume that the person may see. `plain`: in the
-    words of customers; by itself, for everybody who is not staff."""
+    words of customers; the default for everyone but staff."""
     return context_of(of_volume(volume, request.user, plain=plain), request)
 
 
@@ -162,7 +162,8 @@ def series_answer(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
 def _answer(
     picture: Picture, measured: Series, laid: Series | None, nearest: Nearest | None
 ) -> dict[str, Any]:
-    """What the script draws: it comes with the page, and anew from the URL of the series."""
+    """What the script draws: part of the page at first, then refreshed from the URL of the
+    series."""
     subject, span, overlay = picture.subject, picture.span, picture.overlay
     faint = measured.faint_json()
     labels = subject.labels(span)
@@ -194,7 +195,7 @@ def _in_script(answer: dict[str, Any]) -> SafeString:
 def _summary(subject: ChartSubject, measured: Series, span: Span) -> str:
     """In customers' words a part of the past is not named by its end in UTC: the axes have it in
     the browser's own time."""
-    words = gettext("In this time") if subject.plain and span.is_part else span.words
+    words = gettext("In this period") if subject.plain and span.is_part else span.words
     return chart_definitions.summary(measured, words, of_many=subject.of_many)
 
 
@@ -205,9 +206,8 @@ def _over_summary(subject: ChartSubject, overlay: Overlay, laid: Series) -> str:
 
 
 def csv_answer(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
-    """One row a bucket, with its end in UTC; an empty cell is not known. `panel` names the one
-    chart whose lines are asked for; what is laid over follows, each figure beside that of the same
-    number."""
+    """One row a bucket, with its end in UTC; an empty cell is not known. `panel` names a single
+    requested chart; an overlay follows, each figure beside that of the same number."""
     picture = picture_of(subject, request)
     span, overlay = picture.span, picture.overlay
     measured = subject.added(span, subject.measure(span))

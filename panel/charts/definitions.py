@@ -286,7 +286,7 @@ WAITS: Final = ChartPanel(
     "waits",
     "Waits",
     (Axis(Scale.IN_FLIGHT, "in flight"),),
-    (ChartLine("in_flight", "Reads and writes that wait", "purple", 0, "filled"),),
+    (ChartLine("in_flight", "Queued reads and writes", "purple", 0, "filled"),),
 )
 SATURATION: Final = ChartPanel(
     "saturation",
@@ -433,8 +433,8 @@ def summary(measured: Series, span: str, *, of_many: bool = False) -> str:
 
 
 def until_full(measured: Series) -> str:
-    """When the space on SSD is used up, if it goes on as in this time; "" where it does not get
-    less, or nobody can tell yet."""
+    """When the SSD space is used up at the pace of this period; "" where it does not shrink, or the
+    period is too short."""
     space = [
         (measured.at(n), values["ssd_used_bytes"], values["ssd_free_bytes"])
         for n, values in enumerate(measured.values)

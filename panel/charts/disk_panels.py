@@ -74,7 +74,7 @@ def own_name(figure: str) -> str:
 
 
 def own_panels(shown: str) -> tuple[ChartPanel, ...]:
-    """What the disk that is `shown` was asked for."""
+    """The I/O of the disk that is `shown`."""
     return (
         ChartPanel(
             "disk_operations",

@@ -15,13 +15,13 @@ def lack_words(lack: ChartLack) -> str:
     """The reason in the language spoken now."""
     match lack:
         case ChartLack.NO_CACHE:
-            return gettext("no cache in this time")
+            return gettext("no cache in this period")
         case ChartLack.AT_REST:
-            return gettext("no reads or writes in this time")
+            return gettext("no reads or writes in this period")
         case ChartLack.NO_LATENCIES:
-            return gettext("no single latencies counted in this time")
+            return gettext("no individual latencies recorded in this period")
         case ChartLack.NO_FIGURES:
-            return gettext("no figures in this time")
+            return gettext("no data for this period")
 
 
 def as_begun(

@@ -68,7 +68,7 @@ def host_marks(request: HttpRequest, key: str) -> HttpResponse:
 @cache_control(private=True, no_store=True)
 @staff_view()
 def fleet_marks(request: HttpRequest) -> HttpResponse:
-    """Restarts of all hosts, and their alerts; a fleet has too many jobs to tell of."""
+    """Restarts of all hosts, and their alerts; a fleet has too many jobs to show."""
     span = picture_of(of_fleet(), request).span
     marks = _restarts(HostChange.objects.all(), span)
     marks += _alerts(Alert.objects.visible_to(request.user), span)
@@ -152,7 +152,7 @@ def mark(job: Job, *, staff: bool, of: str = "") -> dict[str, Any]:
 
 
 def _outcome(job: Job) -> str:
-    """What became of a change, in a customer's words."""
+    """The outcome of a change, in a customer's words."""
     match job.state:
         case State.SUCCEEDED:
             return gettext("done")

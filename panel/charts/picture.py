@@ -39,8 +39,8 @@ class OverlayKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlay:
-    """`words` is the legend, a sentence; `short` stands beside single figures. `names` are the
-    series that the person gets of it."""
+    """`words` is the legend, a sentence; `short` labels single figures. `names` are the series that
+    the person gets of it."""
 
     kind: OverlayKind
     span: Span
@@ -65,7 +65,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """`trouble` says why what was asked for is not laid over, "" where nothing was or it is."""
+    """`trouble` says why a requested overlay is missing, "" where none is."""
 
     subject: ChartSubject
     span: Span
@@ -129,7 +129,7 @@ def _beside(subject: ChartSubject, span: Span, request: HttpRequest) -> Picture:
 def _around(subject: ChartSubject, span: Span, request: HttpRequest) -> Picture:
     job = jobs_of(subject, request.user).filter(key=request.GET.get("job", "")[:64]).first()
     if job is None or job.ended_at is None:
-        trouble = gettext("There is no such change that has ended.")
+        trouble = gettext("This change does not exist or has not ended yet.")
         return Picture(subject=subject, span=span, trouble=trouble)
     length = RANGES[span.key][1]
     if not span.is_part:

@@ -46,7 +46,7 @@ from storage.metrics.series import (
     LONGEST_LEGS,
     UNITS,
     Series,
-    beside,
+    overlay_series,
     series,
     with_legs,
 )
@@ -54,7 +54,7 @@ from storage.models import Host, Placement, Volume
 from storage.models.host import SLOW_READ_MS
 from storage.planner.technologies.lookup import of_layout
 from storage.stored_inventory import inventory_of
-from storage.volumes.ownership import theirs_since
+from storage.volumes.ownership import owned_since
 from storage.volumes.slow_limit import SlowLimits, slow_limit_ms
 
 FLEET_UNITS: Final = {
@@ -73,9 +73,8 @@ class ChartSubject:
     `every` so many seconds; `nearest` says when the last figure before a time was taken; without
     one, the first after it. `added` puts figures to them that cost more, for who draws or lists
     them, and `apart` those of the panels that are so; `labels` names lines whose subject depends on
-    the time. `who_url` tells who made it at a moment. `disks` can have charts of their own; `disk`
-    is the one that has. Before `known_since` there was nothing to
-    measure.
+    the time. `who_url` answers which volumes caused it at a moment. `disks` can have charts of
+    their own; `disk` is the one that has. Before `known_since` there was nothing to measure.
     """
 
     name: str
@@ -137,10 +136,10 @@ def _own_panels(volume: Volume, *, plain: bool) -> Iterator[definitions.ChartPan
 
 
 def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> ChartSubject:
-    """A volume that the person may see. `plain`: by itself, for everybody who is not staff; they
-    get no more than the lines of their charts, and nothing of an earlier owner's time."""
+    """A volume that the person may see. `plain`: the default for everyone but staff; they get only
+    the lines of their charts, and nothing from an earlier owner's time."""
     plain = not is_staff(person) if plain is None else plain
-    since = theirs_since(volume) if plain else None
+    since = owned_since(volume) if plain else None
     legs = disk_panels.leg_panels(
         are_open=not of_layout(volume.layout).has_latency_histogram,
         kept_days=settings.TIERCEL_SAMPLES_KEPT_DAYS,
@@ -177,7 +176,7 @@ def _slow_read_ms(volume: Volume) -> int:
 
 
 def of_host(host: Host, disk: str = "") -> ChartSubject:
-    """All volumes of a host together, its disks, and of the one named `disk`, by itself the first
+    """All volumes of a host together, its disks, and for the one named `disk`, by default the first
     slow one, what it did and which volumes use it, or the array that it is a member of. For
     staff."""
     facts = inventory_of(host)
@@ -215,7 +214,7 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
         columns |= {disk_panels.OTHERS: users.others, disk_panels.UNEXPLAINED: users.unexplained}
         own = own_course(host, shown, span.start, span.end, span.step)
         columns |= {disk_panels.own_name(name): figures for name, figures in own.items()}
-        return beside(measured, columns, units)
+        return overlay_series(measured, columns, units)
 
     def measured(span: Span) -> Series:
         if span.step < BUCKET_SECONDS:
@@ -267,7 +266,7 @@ def _fleet_added(span: Span, measured: Series) -> Series:
         "ssd_busy": fast.average,
         "ssd_busy_most": fast.most,
     }
-    return beside(measured, {"in_flight": waiting, **busy}, FLEET_UNITS)
+    return overlay_series(measured, {"in_flight": waiting, **busy}, FLEET_UNITS)
 
 
 def of_fleet() -> ChartSubject:

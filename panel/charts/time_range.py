@@ -1,7 +1,7 @@
 """The time range of charts, from the URL of their page.
 
 `range` is one of `RANGES`, up to now; `from` and `to` (RFC 3339, UTC where they name no zone) are a
-part of the past that somebody zoomed into or asked for, and take precedence.
+part of the past that a person zoomed into or entered, and take precedence.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LONG_DEFAULT: Final = "24h"
 RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII
 )
-"""Also without seconds or a zone, which whoever needs them asks for."""
+"""Seconds and zone are optional; a caller that needs them checks for them."""
 POINTS: Final = 600
 LONG, LONG_POINTS = timedelta(days=3), 300
 """A longer time is shown in fewer buckets, in whole hours: these are added up already."""
@@ -51,10 +51,10 @@ LONGEST: Final = timedelta(days=366)
 FEWEST: Final = 6
 SHORTEST: Final = timedelta(minutes=1)
 YEARS: Final = (2000, 9000)
-"""Near the ends of the calendar a step further is no date any more."""
+"""Near the ends of the calendar, one more step is no valid date."""
 
 SampledEvery = Callable[[datetime, datetime], int]
-"""How many seconds are between the samples of a time."""
+"""How many seconds lie between the samples of a period."""
 KnownSince = Callable[[], datetime | None]
 """Since when there are figures."""
 
@@ -110,9 +110,9 @@ def span_of(
     every: SampledEvery | None = None,
 ) -> Span:
     """The time to show, in buckets of at least so many seconds, but for a time no longer than
-    `fine` as it was sampled; `every` as of `step_seconds`. Where the request names none that is
-    known: an hour, of what is shown in long buckets a day; but of what is known for less, the
-    longest range that its figures fill."""
+    `fine` as it was sampled; `every` as of `step_seconds`. Where the request names no known range:
+    an hour, or a day of what is shown in long buckets; for a shorter history, the longest range
+    that its figures fill."""
     keys, key = ranges(least_seconds, fine), request.GET.get("range", "")
     if key not in keys:
         usual = keys[: keys.index(LONG_DEFAULT if least_seconds else DEFAULT_RANGE) + 1]

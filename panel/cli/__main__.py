@@ -106,7 +106,7 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
         click.echo("Ended.", err=True)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read it has enough; Python would complain once more at its end.
+        # The reader closed the pipe; Python would report that once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
     except Exception as error:

@@ -88,7 +88,7 @@ def _ms(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g} ms"
 
 
-@click.group("benchmark", help="What disks and caches reach, measured and compared.")
+@click.group("benchmark", help="Measure and compare disks and caches.")
 def benchmark_group() -> None:
     """Benchmarks."""
 
@@ -109,10 +109,10 @@ def list_benchmarks(
 
 @benchmark_group.command("show")
 @benchmark_argument
-@click.option("--runs", "shows_runs", is_flag=True, help="Each run with its figures.")
+@click.option("--runs", "shows_runs", is_flag=True, help="Show each run with its figures.")
 @asks_the_panel
 def show_benchmark(session: CommandSession, benchmark: str, shows_runs: bool) -> None:
-    """Show what came of a benchmark: who won, by how much, how sure that is."""
+    """Show the results of a benchmark: the winner, the margin, and how certain it is."""
     if shows_runs:
         rows = session.listed(path_of("benchmarks", benchmark, "runs"), None)
         session.show_table(rows, RUNS, "No runs.")
@@ -123,19 +123,21 @@ def show_benchmark(session: CommandSession, benchmark: str, shows_runs: bool) ->
 
 @benchmark_group.command("order")
 @host_argument
-@click.option("--vg", type=NAME, help="Volume group, where several may be used.")
-@click.option("--title", default="", help="What people call it.")
+@click.option("--vg", type=NAME, help="Volume group, if several may be used.")
+@click.option("--title", default="", help="A title for people.")
 @click.option(
-    "--target", "targets", multiple=True, type=click.Choice(TARGETS), help="Again for several."
+    "--target", "targets", multiple=True, type=click.Choice(TARGETS), help="May be repeated."
 )
 @click.option("--profile", "profiles", multiple=True, type=click.Choice(PROFILES))
 @click.option(
     "--job-file",
     type=NamedPath(),
-    help="With the one job of --profile own.",
+    help="The fio job file of --profile own.",
 )
 @click.option("--heat-of", type=NAME, help="The volume whose heat --profile heat replays.")
-@click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Of caches.")
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(STATES), help="Initial state of caches."
+)
 @click.option(
     "--data",
     "data",
@@ -154,7 +156,7 @@ def show_benchmark(session: CommandSession, benchmark: str, shows_runs: bool) ->
 @click.option("--jobs", type=click.IntRange(1, 32), default=2, show_default=True)
 @click.option("--iodepth", type=click.IntRange(1, 256), default=8, show_default=True)
 @click.option(
-    "--estimate", "only_estimates", is_flag=True, help="Say what it takes; order nothing."
+    "--estimate", "only_estimates", is_flag=True, help="Show time and space; order nothing."
 )
 @waiting
 @yes_option
@@ -218,7 +220,7 @@ def _body(host: str, choices: Json) -> Json:
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds.")
 @asks_the_panel
 def watch_benchmark(session: CommandSession, benchmark: str, timeout: float | None) -> None:
-    """Watch a benchmark until it is over."""
+    """Watch a benchmark until it ends."""
     row = _until_over(session, benchmark, timeout)
     session.show(row, _lines(row))
     _demand_done(row)
@@ -226,10 +228,10 @@ def watch_benchmark(session: CommandSession, benchmark: str, timeout: float | No
 
 @benchmark_group.command("pause")
 @benchmark_argument
-@click.option("--now", is_flag=True, help="Stop the run at work, too; it is repeated later.")
+@click.option("--now", is_flag=True, help="Also stop the current run; it is repeated later.")
 @asks_the_panel
 def pause_benchmark(session: CommandSession, benchmark: str, now: bool) -> None:
-    """Begin no further run of a benchmark."""
+    """Pause a benchmark: start no further run."""
     _act(session, benchmark, "pause", {"now": now})
 
 
@@ -237,7 +239,7 @@ def pause_benchmark(session: CommandSession, benchmark: str, now: bool) -> None:
 @benchmark_argument
 @asks_the_panel
 def resume_benchmark(session: CommandSession, benchmark: str) -> None:
-    """Go on with a benchmark that was paused."""
+    """Resume a paused benchmark."""
     _act(session, benchmark, "resume")
 
 
@@ -246,8 +248,8 @@ def resume_benchmark(session: CommandSession, benchmark: str) -> None:
 @yes_option
 @asks_the_panel
 def cancel_benchmark(session: CommandSession, benchmark: str, is_sure: bool) -> None:
-    """End a benchmark. What was measured is kept."""
-    confirmed("End it? The run at work stops.", is_sure=is_sure)
+    """Cancel a benchmark. Results so far are kept."""
+    confirmed("Cancel it? The current run stops.", is_sure=is_sure)
     _act(session, benchmark, "cancel")
 
 
@@ -258,7 +260,9 @@ def _act(session: CommandSession, benchmark: str, act: str, body: Json | None = 
 
 @benchmark_group.command("compare")
 @click.argument("names", nargs=-1, required=True, type=NAME)
-@click.option("--varied", multiple=True, help="A condition that you compare, such as kernel.")
+@click.option(
+    "--varied", multiple=True, help="A condition that you vary on purpose, such as kernel."
+)
 @asks_the_panel
 def compare_runs(session: CommandSession, names: Sequence[str], varied: Sequence[str]) -> None:
     """Compare benchmarks and single runs (KEY or KEY.3); "published" is the published one."""
@@ -268,7 +272,7 @@ def compare_runs(session: CommandSession, names: Sequence[str], varied: Sequence
 
 @benchmark_group.command("import")
 @click.argument("files", nargs=-1, required=True, type=NamedPath())
-@click.option("--title", default="", help="What people call it.")
+@click.option("--title", default="", help="A title for people.")
 @click.option("--machine", default="", help="Where it was measured.")
 @asks_the_panel
 def import_files(session: CommandSession, files: Sequence[Path], title: str, machine: str) -> None:
@@ -291,7 +295,7 @@ def import_files(session: CommandSession, files: Sequence[Path], title: str, mac
 @click.argument("file", type=NamedFile("w"))
 @asks_the_panel
 def export_benchmark(session: CommandSession, benchmark: str, file: TextIO) -> None:
-    """Write a benchmark with its raw files as JSON, to be kept or verified."""
+    """Write a benchmark with its raw files as JSON, for archives and verification."""
     json.dump(session.client.get(path_of("benchmarks", benchmark, "export")), file)
 
 
@@ -299,7 +303,7 @@ def export_benchmark(session: CommandSession, benchmark: str, file: TextIO) -> N
 @click.argument("file", type=NamedFile("r"))
 @asks_the_panel
 def verify_file(session: CommandSession, file: TextIO) -> None:
-    """Compute the figures of an exported or shared benchmark anew from its raw files."""
+    """Recompute the figures of an exported or shared benchmark from its raw files."""
     document = _document(file)
     verification: Json = {"checked_figures": 0, "runs_without_files": [], "differences": []}
     for part in _parts(document):
@@ -312,7 +316,7 @@ def verify_file(session: CommandSession, file: TextIO) -> None:
     session.show(verification, _verified_lines(verification))
     if not verification["agrees"]:
         raise CommandError(
-            "The figures are not what the raw files say."
+            "The figures do not match the raw files."
             if verification["differences"]
             else "No run has raw files: nothing could be checked.",
             "",
@@ -327,8 +331,8 @@ def _document(file: TextIO) -> Json:
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("runs"), list):
         raise CommandError(
-            "This is no exported benchmark.",
-            "Make one: tiercel benchmark export KEY FILE.json",
+            "This is not an exported benchmark.",
+            "Create one: tiercel benchmark export KEY FILE.json",
             ends_with=ExitCode.USAGE,
         )
     return document
@@ -348,14 +352,14 @@ def _text(path: Path) -> str:
         return path.read_text()
     except UnicodeDecodeError:
         raise CommandError(
-            f"{plain(path.name)} is no text.",
+            f"{plain(path.name)} is not a text file.",
             "fio and YABS write text; unpack it first.",
             ends_with=ExitCode.USAGE,
         ) from None
 
 
 def _until_over(session: CommandSession, key: str, timeout: float | None) -> Json:
-    """The benchmark once it is over; raises `CommandError` after the timeout."""
+    """The benchmark once it has ended; raises `CommandError` after the timeout."""
     begun, noted = monotonic(), ""
     while True:
         row: Json = session.client.get(path_of("benchmarks", key))
@@ -367,7 +371,7 @@ def _until_over(session: CommandSession, key: str, timeout: float | None) -> Jso
         waited = monotonic() - begun
         if timeout is not None and waited >= timeout:
             raise CommandError(
-                f"The benchmark is not over after {duration(timeout)}; it goes on.",
+                f"The benchmark has not ended after {duration(timeout)}; it continues.",
                 f"Watch it later: tiercel benchmark watch {key}",
                 ends_with=ExitCode.WAITED_TOO_LONG,
             )
@@ -377,7 +381,7 @@ def _until_over(session: CommandSession, key: str, timeout: float | None) -> Jso
 def _demand_done(row: Json) -> None:
     if row["state"] in ("failed", "cancelled"):
         raise CommandError(
-            f"The benchmark was not done: {row['state']}. {row['message']}",
+            f"The benchmark did not finish: {row['state']}. {row['message']}",
             row["correction"],
             ends_with=ExitCode.FAILED,
         )
@@ -403,7 +407,7 @@ def _contest_lines(contest: Json) -> list[str]:
         values = "; ".join(
             f"{one['value']} ({', '.join(one['entrants'])})" for one in each["values"]
         )
-        kind = "Compared" if each["is_compared"] else "Differs, so nothing is claimed"
+        kind = "Compared" if each["is_compared"] else "Differs, so there is no verdict"
         lines.append(plain(f"{kind}: {each['name']}: {values}"))
     lines.append(plain(". ".join(filter(None, (contest["headline"], contest["margin"])))))
     if contest["basis"]:
@@ -425,7 +429,7 @@ def _estimate_lines(row: Json) -> list[str]:
 
 
 def _verified_lines(verification: Json) -> list[str]:
-    lines = [f"{verification['checked_figures']} figures computed anew: "]
+    lines = [f"{verification['checked_figures']} figures recomputed:  "]
     lines[0] += (
         "all agree." if verification["agrees"] else f"{len(verification['differences'])} differ."
     )

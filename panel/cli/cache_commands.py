@@ -36,7 +36,11 @@ def cache_group() -> None:
 @click.option(
     "--size", "size_bytes", type=byte_amount, metavar="SIZE", help="SSD space: 256M, 10GiB."
 )
-@click.option("--mode", type=click.Choice(MODES), help="[default: as now; writethrough at first]")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    help="[default: the current mode; writethrough for a first cache]",
+)
 @click.option("--none", "no_cache", is_flag=True, help="Plan the removal of the cache.")
 @window_options
 @asks_the_panel
@@ -75,7 +79,7 @@ def apply_plan(
     timeout: float | None,
     request_key: str,
 ) -> None:
-    """Run the commands of a plan, the same and no others.
+    """Run exactly the commands of a plan.
 
     PLAN is the key that `tiercel cache plan` showed. If the commands would be different by now, the
     job fails as `stale` and changes nothing.
@@ -155,7 +159,7 @@ def show_job(session: CommandSession, job: Json, *, waits: bool, timeout: float 
 
 def _plan_lines(answer: Json) -> Iterator[str]:
     if "is_met" in answer:
-        yield "The volume is so already; nothing would be done."
+        yield "The volume already has this state; there is nothing to do."
         return
     yield from commands_of(answer)
     if cost := answer.get("cost"):
@@ -164,7 +168,7 @@ def _plan_lines(answer: Json) -> Iterator[str]:
         if cost["dirty_bytes"]:
             yield f"{size(cost['dirty_bytes'])} of the guest's data are only in the cache now."
         if cost["final_step"] is not None:
-            yield f"There is no way back from step {cost['final_step']} on."
+            yield f"From step {cost['final_step']} on, the job cannot be undone."
     if estimate := answer.get("window_estimate"):
         yield f"Starts {shown_time(estimate['opens_at'])}."
         if estimate["done_until"]:

@@ -26,15 +26,15 @@ FIRST_ITEMS: Final = 100
 
 # Generic since click 8.5; the wheel runs with 8.2.
 class NameType(click.ParamType):  # type: ignore[type-arg]
-    """A text that names something. An empty one, as an unset variable of a script gives, names
-    nothing and is refused before anything is asked."""
+    """A text that names an object. An empty one, as from an unset variable of a script, is refused
+    before any request."""
 
     name = "text"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The text."""
         if not value.strip():
-            self.fail("It is empty and names nothing.", param, ctx)
+            self.fail("It is empty.", param, ctx)
         return value
 
 
@@ -90,16 +90,18 @@ class CommandSession:
         self.show(rows, lines)
 
     def note(self, text: str) -> None:
-        """A remark for people, beside the result."""
+        """A remark for people, on standard error."""
         if not self.as_json:
             click.echo(plain(text), err=True)
 
     def listed(self, path: str, most: int | None, **query: object) -> list[Json]:
-        """The items of a list. Says so where there are more."""
+        """The items of a list, with a note if there are more."""
         rows = list(self.client.items(path, most and most + 1, **query))
         if most is not None and len(rows) > most:
             rows.pop()
-            self.note(f"The first {most}; --all lists all, --limit another number.")
+            self.note(
+                f"Showing the first {most}; use --all for all, or --limit for another number."
+            )
         return rows
 
     def volume_key(self, name: str) -> str:
@@ -152,7 +154,7 @@ def asks_the_panel(
 ) -> Callable[..., None]:
     """Give a command `--panel`, `--json` and, as its first argument, its session."""
 
-    @click.option("--json", "as_json", is_flag=True, help="Write JSON, errors too.")
+    @click.option("--json", "as_json", is_flag=True, help="Write JSON, including errors.")
     @click.option(
         "--panel",
         "panel_name",
@@ -213,9 +215,13 @@ def listing(command: Callable[..., None]) -> Callable[..., None]:
     """Give a list `--limit` and `--all`, as `most`."""
 
     @click.option(
-        "--limit", type=click.IntRange(1), default=FIRST_ITEMS, show_default=True, help="Items."
+        "--limit",
+        type=click.IntRange(1),
+        default=FIRST_ITEMS,
+        show_default=True,
+        help="Maximum number of items.",
     )
-    @click.option("--all", "lists_all", is_flag=True, help="All of them.")
+    @click.option("--all", "lists_all", is_flag=True, help="Show all items.")
     @functools.wraps(command)
     def limited(*arguments: Any, limit: int, lists_all: bool, **options: Any) -> None:
         command(*arguments, most=None if lists_all else limit, **options)
@@ -224,12 +230,12 @@ def listing(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def confirmed(question: str, *, is_sure: bool) -> None:
-    """Ask a person; raises `CommandError` where nobody can answer, and `Abort` on a no."""
+    """Ask for confirmation; raises `CommandError` without a terminal, and `Abort` on a no."""
     if is_sure:
         return
     if not sys.stdin.isatty():
         raise CommandError(
-            "Nobody is here to confirm this.",
+            "This needs confirmation, and standard input is not a terminal.",
             "Give --yes if you are sure.",
             ends_with=ExitCode.USAGE,
         )
@@ -241,15 +247,22 @@ def path_of(*parts: str) -> str:
     return "".join(f"/{part(each)}" for each in parts)
 
 
-yes_option = click.option("--yes", "-y", "is_sure", is_flag=True, help="Do not ask.")
+yes_option = click.option(
+    "--yes", "-y", "is_sure", is_flag=True, help="Do not ask for confirmation."
+)
 wait_options = (
     click.option("--wait", "waits", is_flag=True, help="Wait until the job has ended."),
     click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
-        help="Wait at most so many seconds; the job goes on.",
+        help="Wait at most this many seconds; the job continues.",
     ),
-    click.option("--idempotency-key", "request_key", default="", help="To repeat a command."),
+    click.option(
+        "--idempotency-key",
+        "request_key",
+        default="",
+        help="Repeat the command with this key safely.",
+    ),
 )
 
 

@@ -23,14 +23,18 @@ def events_group() -> None:
 
 
 @events_group.command("tail")
-@click.option("--after", help="The id of an event: what came after it.  [default: what is new]")
-@click.option("--from-start", is_flag=True, help="From the oldest event that is kept.")
+@click.option("--after", help="Start after the event with this id.  [default: what is new]")
+@click.option("--from-start", is_flag=True, help="Start with the oldest event.")
 @click.option(
-    "--type", "kinds", type=NAME, multiple=True, help="As job.failed or job.*; may be repeated."
+    "--type",
+    "kinds",
+    type=NAME,
+    multiple=True,
+    help="Such as job.failed or job.*. May be repeated.",
 )
 @click.option("--volume", type=NAME, help="Key or external id.")
 @click.option("--host", type=NAME, help="Key or name.")
-@click.option("--no-follow", is_flag=True, help="Show what there is, and end.")
+@click.option("--no-follow", is_flag=True, help="Show the current events, then exit.")
 @asks_the_panel
 def tail(
     session: CommandSession,
@@ -43,7 +47,7 @@ def tail(
 ) -> None:
     """Show events as they come, each on a line that begins with its id.
 
-    To go on where you stopped, give the last id to --after. With --json, each is a JSON object.
+    To continue where you stopped, give the last id to --after. With --json, each is a JSON object.
     """
     if after is None and not from_start:
         after = session.client.get("/events/", cursor=LATEST)["next_cursor"]

@@ -42,7 +42,7 @@ gate_argument = click.argument(
 )
 
 
-@click.group("gate", help="Kernels compared by boots, before an upgrade and after it.")
+@click.group("gate", help="Compare kernels by boots, before and after an upgrade.")
 def gate_group() -> None:
     """Gates."""
 
@@ -61,7 +61,7 @@ def list_gates(session: CommandSession, host: str | None, most: int | None) -> N
 @gate_argument
 @asks_the_panel
 def show_gate(session: CommandSession, gate: str) -> None:
-    """Show what a gate awaits, what it would take, or what it found."""
+    """Show what a gate waits for, what it needs, or what it found."""
     row = session.client.get(path_of("gates", gate))
     session.show(row, _lines(row))
 
@@ -73,9 +73,11 @@ def show_gate(session: CommandSession, gate: str) -> None:
 @click.option("--data", type=byte_amount, metavar="SIZE", required=True, help="Such as 1G.")
 @click.option("--cache", type=byte_amount, metavar="SIZE", help="Such as 1G.")
 @click.option("--minutes", type=click.FloatRange(0.2, 1440), default=5, show_default=True)
-@click.option("--vg", type=NAME, help="Volume group, where several may be used.")
-@click.option("--kernel", default="", help="The one to be judged; else the next other one.")
-@click.option("--boots", type=click.IntRange(4, 60), help="Of each kernel; else a pilot says.")
+@click.option("--vg", type=NAME, help="Volume group, if several may be used.")
+@click.option("--kernel", default="", help="The kernel to test. [default: the next new one]")
+@click.option(
+    "--boots", type=click.IntRange(4, 60), help="Boots of each kernel. [default: a pilot decides]"
+)
 @asks_the_panel
 def order_gate(session: CommandSession, /, host: str, **choices: Any) -> None:
     """Compare the kernel that the host runs now with another one."""
@@ -100,17 +102,17 @@ def order_gate(session: CommandSession, /, host: str, **choices: Any) -> None:
 @click.option("--slower", type=click.FloatRange(1, 50), required=True, help="Percent: 5, 10, 20.")
 @asks_the_panel
 def plan_gate(session: CommandSession, gate: str, slower: float) -> None:
-    """Choose what a gate is to name, once its pilot is measured."""
+    """Choose the slow-down that a gate detects, after its pilot."""
     _sent(session, gate, "plan", {"slower": slower / 100})
 
 
 @gate_group.command("bisect")
 @gate_argument
-@click.option("--target", "label", required=True, help="As `tiercel gate show` calls it.")
+@click.option("--target", "label", required=True, help="The target, as in `tiercel gate show`.")
 @click.argument("kernels", type=NamedPath())
 @asks_the_panel
 def bisect_kernels(session: CommandSession, gate: str, label: str, kernels: Path) -> None:
-    """Find the kernel that brought a loss. KERNELS is a file with one release a line, in order."""
+    """Find the kernel that made I/O slower. KERNELS is a file with one release a line, in order."""
     lines = [line.strip() for line in kernels.read_text().splitlines() if line.strip()]
     _sent(session, gate, "bisect", {"target": label, "kernels": lines})
 
@@ -129,7 +131,7 @@ def skip_kernel(session: CommandSession, gate: str, kernel: str) -> None:
 @click.option("--reason", required=True)
 @asks_the_panel
 def accept_gate(session: CommandSession, gate: str, reason: str) -> None:
-    """Accept a loss, which is a problem of the host no more."""
+    """Accept a regression, which ends the problem of the host."""
     path = path_of("gates", gate, "acceptance")
     row = session.client.ask("PUT", path, body={"reason": reason}).data
     session.show(row, _lines(row))

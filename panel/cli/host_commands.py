@@ -85,7 +85,7 @@ def show_host(session: CommandSession, host: str) -> None:
 @host_argument
 @asks_the_panel
 def show_advice(session: CommandSession, host: str) -> None:
-    """Show which volumes of a host to cache first, with which cache, and which not."""
+    """Show which volumes of a host to cache first, and with which cache."""
     data = session.client.get(path_of("hosts", session.host_key(host), "advice"))
     session.show(data, _advice_lines(data))
 
@@ -126,7 +126,7 @@ ADVISED = (
 @host_argument
 @asks_the_panel
 def show_allocation(session: CommandSession, host: str) -> None:
-    """Show who gets how much SSD, what is proposed, and what one more SSD would save."""
+    """Show the allocation of SSD, the proposed changes, and the savings of one more SSD."""
     row = session.client.get(path_of("hosts", session.host_key(host), "allocation"))
     session.show(row, _allocation_lines(row))
 

@@ -42,7 +42,7 @@ ENTRIES = (
 )
 
 
-@click.group("jobs", help="Jobs: what is done to hosts.")
+@click.group("jobs", help="Jobs on hosts.")
 def jobs_group() -> None:
     """Jobs."""
 
@@ -85,7 +85,7 @@ def job_details(session: CommandSession, job: str) -> None:
 
 @jobs_group.command("lines")
 @click.argument("job", type=NAME)
-@click.option("--after", type=click.IntRange(0), default=0, help="Only lines with a higher n.")
+@click.option("--after", type=click.IntRange(0), default=0, help="Only lines after this number.")
 @asks_the_panel
 def show_lines(session: CommandSession, job: str, after: int) -> None:
     """Show the output of a job's commands."""
@@ -95,10 +95,10 @@ def show_lines(session: CommandSession, job: str, after: int) -> None:
 
 @jobs_group.command("follow")
 @click.argument("job", type=NAME)
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds at most.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds to wait at most.")
 @asks_the_panel
 def follow_job(session: CommandSession, job: str, timeout: float | None) -> None:
-    """Show the output of a job until it has ended; its end is the exit code.
+    """Show the output of a job until it ends; the exit code is its result.
 
     With --json, each line of output is a JSON object on a line of its own, and the job is the last.
     """
@@ -166,19 +166,21 @@ def _steer(name: str, summary: str, *, asks: bool) -> None:
         show_job(session, answer.data, waits=waits, timeout=timeout)
 
 
-_steer("cancel", "End a job before its next step, and undo what it did where it can.", asks=True)
-_steer("resume", "Let a job that needs attention go on.", asks=False)
-_steer("rollback", "Let a job that needs attention go back to where it began.", asks=True)
-_steer("pace", "Let a flush, zeroing or a move go faster; guests wait longer meanwhile.", asks=True)
+_steer(
+    "cancel", "Cancel a job before its next step, and undo its changes where possible.", asks=True
+)
+_steer("resume", "Resume a job that needs attention.", asks=False)
+_steer("rollback", "Roll back a job that needs attention.", asks=True)
+_steer("pace", "Speed up a flush, zeroing or a move; guests wait longer meanwhile.", asks=True)
 
 
 @jobs_group.command("window")
 @click.argument("job", type=NAME)
 @click.argument("window", type=NAME)
-@click.option("--zone", default="UTC", show_default=True, help="Of the window.")
+@click.option("--zone", default="UTC", show_default=True, help="Time zone of the window.")
 @asks_the_panel
 def set_job_window(session: CommandSession, job: str, window: str, zone: str) -> None:
-    """Let a job begin in WINDOW, such as 02:00-05:00, or now (none)."""
+    """Set the window of a job, such as 02:00-05:00, or start it now (none)."""
     path = path_of("jobs", job, "window")
     if window == NONE:
         answer = session.client.ask("DELETE", path)
@@ -200,14 +202,16 @@ def resolve_job(
     timeout: float | None,
     request_key: str,
 ) -> None:
-    """End a job that needs attention, settled by hand on its host."""
+    """Mark a job that needs attention as resolved, after work by hand on its host."""
     path = path_of("jobs", job, "resolve")
     answer = session.client.ask("POST", path, body={"why": why}, key=request_key)
     if waits:
         ended = until_over(session.client, job, timeout=timeout)
         session.show(ended, [f"Job {job}: {plain(ended['state'])}"])
         if ended["state"] != "cancelled":
-            raise ending(ended) or CommandError("It was not resolved.", ends_with=ExitCode.FAILED)
+            raise ending(ended) or CommandError(
+                "The job was not resolved.", ends_with=ExitCode.FAILED
+            )
         return
     show_job(session, answer.data, waits=False, timeout=None)
 

@@ -89,8 +89,8 @@ def until_over(
         waited = monotonic() - begun
         if timeout is not None and waited >= timeout:
             raise CommandError(
-                f"Job {key} has not ended after {duration(timeout)}; it goes on.",
-                f"Go on waiting: tiercel jobs follow {key}.",
+                f"Job {key} has not ended after {duration(timeout)}; it continues.",
+                f"Keep waiting: tiercel jobs follow {key}.",
                 ends_with=ExitCode.WAITED_TOO_LONG,
             )
         pause = next(seconds for after, seconds in POLL_SECONDS if waited < after)
@@ -127,7 +127,7 @@ def ending(job: Json) -> CommandError | None:
     words = {
         "failed": "failed",
         "cancelled": "was cancelled",
-        NEEDS_ATTENTION: "needs attention: a person must decide how it goes on",
+        NEEDS_ATTENTION: "needs attention: resume it, roll it back or resolve it",
     }
     message = f"Job {job['key']} {words.get(job['state'], job['state'])}."
     if error.get("message"):

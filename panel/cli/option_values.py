@@ -22,11 +22,11 @@ AMOUNT: Final = re.compile(
 
 def window_options(command: Command) -> Command:
     """`--window` and `--zone` of a command."""
-    zone = click.option("--zone", default="UTC", show_default=True, help="Of the window.")
+    zone = click.option("--zone", default="UTC", show_default=True, help="Time zone of the window.")
     window = click.option(
         "--window",
         metavar="WINDOW",
-        help="Begin in it: 02:00-05:00; none. [default: the host's]",
+        help="Window such as 02:00-05:00, or none. [default: the host's]",
     )
     return window(zone(command))
 
@@ -56,7 +56,9 @@ def byte_amount(text: str) -> int:
     `BadParameter`."""
     match = AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise click.BadParameter(f"{text!r} is no size: write 256M, 1.5GiB or a number of bytes.")
+        raise click.BadParameter(
+            f"{text!r} is not a size: write 256M, 1.5GiB or a number of bytes."
+        )
     whole, fraction, unit = match[1], match[2] or "", match[3].lower()
     scaled, divisor = int(whole + fraction) * UNITS[unit], int("1" + "0" * len(fraction))
     amount, rest = divmod(scaled, divisor)

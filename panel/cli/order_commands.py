@@ -71,9 +71,9 @@ def list_plans(session: CommandSession, most: int | None) -> None:
 @click.command("calibration")
 @asks_the_panel
 def show_calibration(session: CommandSession) -> None:
-    """Show how forecasts held, over all orders."""
+    """Show the accuracy of forecasts, over all orders."""
     rows = session.client.get("/calibration/")["items"]
-    session.show_table(rows, CALIBRATION, "No forecast was measured yet.")
+    session.show_table(rows, CALIBRATION, "No forecast has been measured yet.")
 
 
 @orders_group.command("list")
@@ -107,11 +107,13 @@ def show_order(session: CommandSession, order: str) -> None:
 @orders_group.command("place")
 @volume_argument
 @click.argument("plan", type=NAME, required=False)
-@click.option("--none", "no_plan", is_flag=True, help="Order no cache instead of a plan.")
+@click.option("--none", "no_plan", is_flag=True, help="Remove the cache plan.")
 @click.option("--when", type=click.Choice(("now", "period_end")), help="When it begins.")
 @click.option("--trial", is_flag=True, help="A free trial.")
-@click.option("--dry-run", is_flag=True, help="Show the money, order nothing.")
-@click.option("--idempotency-key", "request_key", default="", help="To repeat a command.")
+@click.option("--dry-run", is_flag=True, help="Show the cost; order nothing.")
+@click.option(
+    "--idempotency-key", "request_key", default="", help="Repeat the command with this key safely."
+)
 @yes_option
 @asks_the_panel
 def place_order(  # noqa: PLR0913 (click passes every option)
@@ -125,7 +127,7 @@ def place_order(  # noqa: PLR0913 (click passes every option)
     request_key: str,
     is_sure: bool,
 ) -> None:
-    """Order a cache plan for a volume, at the price that is shown.
+    """Order a cache plan for a volume, at the price shown.
 
     PLAN is a key or a name of `tiercel plans`.
     """
@@ -153,7 +155,12 @@ def place_order(  # noqa: PLR0913 (click passes every option)
 def _steer(name: str, summary: str) -> None:
     @orders_group.command(name, help=summary)
     @click.argument("order", type=NAME)
-    @click.option("--idempotency-key", "request_key", default="", help="To repeat a command.")
+    @click.option(
+        "--idempotency-key",
+        "request_key",
+        default="",
+        help="Repeat the command with this key safely.",
+    )
     @yes_option
     @asks_the_panel
     def steer(session: CommandSession, order: str, request_key: str, is_sure: bool) -> None:

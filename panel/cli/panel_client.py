@@ -1,4 +1,4 @@
-"""Requests to a panel. Whoever gets no answer asks again, and nothing is done twice."""
+"""Requests to a panel. A request without an answer is repeated, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class PanelClient:
         raise AssertionError("the last attempt returns or raises")
 
     def items(self, path: str, most: int | None, **query: object) -> Iterator[Json]:
-        """What a list has, page for page; at most so many, None for all."""
+        """The items of a list, page by page; at most this many, None for all."""
         cursor: str | None = None
         while most is None or most > 0:
             limit = PAGE_ITEMS if most is None else min(PAGE_ITEMS, most)
@@ -112,8 +112,8 @@ class PanelClient:
         # The error's own text may have the address with all its parts, never the token.
         why = {
             urllib3.exceptions.SSLError: "its certificate is not trusted",
-            urllib3.exceptions.ProxyError: "the proxy does not let us through",
-            urllib3.exceptions.NameResolutionError: "its name is not known",
+            urllib3.exceptions.ProxyError: "the proxy refuses the connection",
+            urllib3.exceptions.NameResolutionError: "its name cannot be resolved",
             urllib3.exceptions.ConnectTimeoutError: "nothing answers at its address",
             urllib3.exceptions.ReadTimeoutError: "it took too long",
             urllib3.exceptions.NewConnectionError: "nothing listens at its address",
@@ -138,7 +138,7 @@ _FINAL: Final = (urllib3.exceptions.SSLError, urllib3.exceptions.LocationParseEr
 def part(text: str) -> str:
     """One part of a path, whatever it holds; without one the path would be that of the list."""
     if not text:
-        raise ValueError("A part of a path is empty.")
+        raise ValueError("A part of the path is empty.")
     return quote(text, safe="")
 
 
@@ -183,16 +183,16 @@ def _read(answer: urllib3.BaseHTTPResponse) -> PanelAnswer:
     where = answer.headers.get("Location", "")
     if answer.status == HTTPStatus.PERMANENT_REDIRECT and where.startswith(f"{V1}/"):
         raise CommandError(
-            "The API has no address like this.",
+            "The API has no such path.",
             f"The next one is {where.removeprefix(V1)}.",
             ends_with=ExitCode.NOT_FOUND,
             code="not_found",
         )
     if answer.status >= 300 or not is_readable:
         raise CommandError(
-            f"What answers is no API of Tiercel (status {answer.status}"
+            f"The server that answered is not a Tiercel API (status {answer.status}"
             f"{', which leads to ' + where if where else ''}).",
-            "Check the panel's address, and what is between you and the panel.",
+            "Check the panel's address, and any proxy in front of the panel.",
             ends_with=ExitCode.NO_ANSWER,
             code="no_api",
         )

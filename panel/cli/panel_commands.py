@@ -14,7 +14,7 @@ from .panel_profiles import TOKEN_VARIABLE, made_profile, read_file
 from .terminal import Column, json_text, pairs, screen_width, shown_time, table
 
 
-@click.group("panels", help="Panels you work with, and the current one.")
+@click.group("panels", help="The panels you use, and the current one.")
 def panels_group() -> None:
     """The panels of the file."""
 
@@ -43,13 +43,13 @@ def list_panels(as_json: bool) -> None:
 @panels_group.command("add")
 @click.argument("name", type=NAME)
 @click.argument("url", type=NAME)
-@click.option("--ca-file", default="", help="Certificates to trust instead of the system's.")
+@click.option("--ca-file", default="", help="CA certificates to trust instead of the system's.")
 @click.option("--plain-http", is_flag=True, help="Send the token without TLS.")
 def add_panel(name: str, url: str, ca_file: str, plain_http: bool) -> None:
     """Add or replace a panel and make it the current one.
 
     Asks for the token and does not show it; a script pipes it to standard input, or sets
-    TIERCEL_TOKEN. The panel is asked whether it knows the token.
+    TIERCEL_TOKEN. The panel checks the token.
     """
     file = read_file()
     profile = made_profile(name, url, _typed_token(), ca_file, plain_http=plain_http)
@@ -73,7 +73,8 @@ def use_panel(name: str) -> None:
 @panels_group.command("remove")
 @click.argument("name", type=NAME, shell_complete=complete_panel)
 def remove_panel(name: str) -> None:
-    """Forget a panel and its token. The token stays valid: revoke it at /tokens/."""
+    """Remove a panel and its token from this machine. The token stays valid: revoke it at
+    /tokens/."""
     file = read_file()
     _demand_known(name, file.panels.pop(name, None) is not None)
     if file.current == name:
@@ -84,7 +85,7 @@ def remove_panel(name: str) -> None:
 @click.command("whoami")
 @asks_the_panel
 def whoami(session: CommandSession) -> None:
-    """Show the panel, the person and what the token is for."""
+    """Show the panel, the person and the scopes of the token."""
     root = session.client.get("/")
     lines = pairs(
         [

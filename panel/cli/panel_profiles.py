@@ -46,8 +46,8 @@ class TokenText:
         # A header cannot hold anything else, and the error of one that does would show it.
         if not TOKEN.fullmatch(text):
             raise CommandError(
-                "This is no token of Tiercel.",
-                "A token is tcl_… with one dot in it, as the page /tokens/ showed it.",
+                "This is not a Tiercel token.",
+                "A token is tcl_… with one dot in it, as shown on the page /tokens/.",
                 ends_with=ExitCode.USAGE,
             )
         self._text = text
@@ -64,7 +64,7 @@ class TokenText:
 
 @dataclass(frozen=True, slots=True)
 class PanelProfile:
-    """A panel: where it is, and as whom it is asked."""
+    """A panel: its address and the token to use."""
 
     name: str
     url: str
@@ -82,7 +82,8 @@ class PanelFile:
     panels: dict[str, PanelProfile] = field(default_factory=dict)
 
     def write(self) -> None:
-        """All of it, in one step: nobody reads half of it, and nobody else reads it at all."""
+        """Replaces the file in one step: no reader sees half of it, and only its owner may read
+        it."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lines = [f"current = {_quoted(self.current)}"] if self.current else []
         for name, panel in sorted(self.panels.items()):
@@ -118,8 +119,8 @@ def read_file() -> PanelFile:
             mode = os.fstat(file.fileno()).st_mode
             if os.name == "posix" and mode & OTHERS:
                 raise CommandError(
-                    f"Others may read {path}, which has tokens in it.",
-                    f"Run: chmod 600 {path}. Revoke its tokens if somebody else uses this machine.",
+                    f"Other users can read {path}, which contains tokens.",
+                    f"Run: chmod 600 {path}. Revoke its tokens if other people use this machine.",
                     ends_with=ExitCode.USAGE,
                 )
             content = tomllib.load(file)
@@ -128,7 +129,7 @@ def read_file() -> PanelFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         # The error's text has a place in the file, not what is written there.
         raise CommandError(
-            f"{path} is no TOML file: {error}", "Correct it.", ends_with=ExitCode.USAGE
+            f"{path} is not a TOML file: {error}", "Correct it.", ends_with=ExitCode.USAGE
         ) from None
     panels = content.get("panels", {})
     if not isinstance(panels, dict):
@@ -169,20 +170,20 @@ def made_profile(
     """A profile of values that were typed or set; raises `CommandError`."""
     if not NAME.fullmatch(name):
         raise CommandError(
-            "The name of a panel is letters, digits, and . _ - between them.",
+            "The name of a panel has letters and digits, and . _ - between them.",
             ends_with=ExitCode.USAGE,
         )
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.username or parts.query:
         raise CommandError(
-            "This is no address of a panel.",
+            "This is not the address of a panel.",
             "Write it as https://panel.example.org.",
             ends_with=ExitCode.USAGE,
         )
     if parts.scheme == "http" and not plain_http and not is_loopback(parts.hostname):
         raise CommandError(
-            "A token would cross the network without TLS.",
-            "Write https://, or add the panel with --plain-http if its network is yours alone.",
+            "The token would cross the network without TLS.",
+            "Write https://, or add the panel with --plain-http if you control the whole network.",
             ends_with=ExitCode.USAGE,
         )
     return PanelProfile(name, url.rstrip("/"), TokenText(token.strip()), ca_file, plain_http)
@@ -210,7 +211,7 @@ def _profile(path: Path, name: str, values: Any) -> PanelProfile:
 def _unusable(path: Path, name: str) -> CommandError:
     return CommandError(
         f"{path} has no readable entry for {name}.",
-        "A panel has the texts url and token, and may have ca_file.",
+        "A panel needs url and token, and may have ca_file, as text.",
         ends_with=ExitCode.USAGE,
     )
 

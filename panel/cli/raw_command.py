@@ -20,10 +20,16 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 @click.command("api")
 @click.argument("method", type=click.Choice(METHODS, case_sensitive=False))
 @click.argument("path", type=NAME)
-@click.option("--data", "-d", help="The JSON of the body; - reads standard input.")
-@click.option("--if-match", help="The ETag of what you read: do nothing if it has changed.")
-@click.option("--idempotency-key", "request_key", default="", help="To repeat a request.")
-@click.option("--include", "-i", "with_headers", is_flag=True, help="Write status and headers too.")
+@click.option("--data", "-d", help="JSON body; - reads standard input.")
+@click.option(
+    "--if-match", help="The ETag that you read: change nothing if the object has changed since."
+)
+@click.option(
+    "--idempotency-key", "request_key", default="", help="Repeat the request with this key safely."
+)
+@click.option(
+    "--include", "-i", "with_headers", is_flag=True, help="Also write status and headers."
+)
 @asks_the_panel
 def call_api(
     session: CommandSession,
@@ -41,7 +47,7 @@ def call_api(
     parts = urlsplit(path)
     if parts.scheme or parts.netloc or not parts.path.startswith("/"):
         raise CommandError(
-            "PATH is an address of the API, without the panel's own.",
+            "PATH is an API path without the panel's address.",
             "Write it as /volumes/?limit=5.",
             ends_with=ExitCode.USAGE,
         )
@@ -69,4 +75,4 @@ def _body(text: str) -> Any:
     try:
         return json.loads(sys.stdin.read() if text == "-" else text)
     except ValueError as error:
-        raise CommandError(f"--data is no JSON: {error}", ends_with=ExitCode.USAGE) from None
+        raise CommandError(f"--data is not JSON: {error}", ends_with=ExitCode.USAGE) from None

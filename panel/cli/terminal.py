@@ -31,7 +31,7 @@ COLOURS: Final = {
 
 
 def plain(value: object) -> str:
-    r"""A value on one line, as it stands; what a terminal would obey is written as \x1b."""
+    r"""A value on one line, unchanged except that control characters are written as \x1b."""
     text = str(value)
     if text.isascii() and text.isprintable():
         return text
@@ -69,7 +69,7 @@ def _letter_width(letter: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most so many columns."""
+    """The text, cut to this many columns."""
     if width_of(text) <= width:
         return text
     kept, used = [], 0
@@ -82,7 +82,7 @@ def cut(text: str, width: int) -> str:
 
 
 def has_colour() -> bool:
-    """Standard output is a terminal, and nobody asked for none (no-color.org)."""
+    """Standard output is a terminal, and NO_COLOR is unset (no-color.org)."""
     is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return is_wanted and sys.stdout.isatty()
 

@@ -40,15 +40,17 @@ TOP = (
 @click.command("top")
 @click.option("--host", type=NAME, help="Key or name.")
 @click.option("--customer", type=NAME, help="Key.")
-@click.option("--lines", type=click.IntRange(1), help="Volumes.  [default: as many as fit, or 20]")
+@click.option(
+    "--lines", type=click.IntRange(1), help="Number of volumes.  [default: as many as fit, or 20]"
+)
 @click.option(
     "--every",
     type=click.FloatRange(1),
     default=REFRESH_SECONDS,
     show_default=True,
-    help="Seconds between two looks.",
+    help="Seconds between refreshes.",
 )
-@click.option("--once", is_flag=True, help="Look once.")
+@click.option("--once", is_flag=True, help="Show one snapshot and exit.")
 @asks_the_panel
 def top(
     session: CommandSession,
@@ -58,7 +60,7 @@ def top(
     every: float,
     once: bool,
 ) -> None:
-    """Show the volumes whose guests wait most for their reads. Ctrl+C ends it.
+    """Show the volumes whose guests wait most for reads. Ctrl+C ends it.
 
     WAITING is how many reads wait at a time, on average. With --json, each look is one line.
     """

@@ -45,9 +45,9 @@ def trace_volume(
     timeout: float | None,
     request_key: str,
 ) -> None:
-    """Trace what a volume reads and writes, to see which size of chunks serves most.
+    """Trace the reads and writes of a volume, to find the chunk size that serves the most reads.
 
-    The host's agent sees each I/O for so many minutes, and keeps counts alone.
+    The host's agent sees each I/O for this time, and stores only counts.
     """
     path = path_of("volumes", session.volume_key(volume), "traces")
     asked = session.client.ask("POST", path, body={"minutes": minutes}, key=request_key).data
@@ -56,7 +56,7 @@ def trace_volume(
     session.show(trace, _lines(trace, one))
     if trace["state"] in ("failed", "cancelled"):
         raise CommandError(
-            f"The trace was not done: {trace['state']}. {trace['message']}",
+            f"The trace did not finish: {trace['state']}. {trace['message']}",
             trace["correction"],
             ends_with=ExitCode.FAILED,
         )
@@ -64,7 +64,7 @@ def trace_volume(
 
 @click.command("traces")
 @volume_argument
-@click.option("--show", "shown", type=NAME, help="Key of one, to see what came of it.")
+@click.option("--show", "shown", type=NAME, help="Key of a trace, to show its results.")
 @listing
 @asks_the_panel
 def list_traces(session: CommandSession, volume: str, shown: str | None, most: int | None) -> None:
@@ -91,8 +91,8 @@ def _until_over(session: CommandSession, path: str, timeout: float | None) -> Js
         waited = monotonic() - begun
         if timeout is not None and waited >= timeout:
             raise CommandError(
-                f"The trace has not ended after {duration(timeout)}; it goes on.",
-                f"See what came of it later: tiercel api GET {path}",
+                f"The trace has not ended after {duration(timeout)}; it continues.",
+                f"See the result later: tiercel api GET {path}",
                 ends_with=ExitCode.WAITED_TOO_LONG,
             )
         sleep(POLL_SECONDS if timeout is None else min(POLL_SECONDS, max(timeout - waited, 0.05)))

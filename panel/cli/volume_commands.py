@@ -101,7 +101,7 @@ def list_volumes(
 @volume_argument
 @asks_the_panel
 def show_volume(session: CommandSession, volume: str) -> None:
-    """Show a volume, and whether it is as it should be."""
+    """Show a volume, and whether it matches its record."""
     key = session.volume_key(volume)
     row = session.client.get(path_of("volumes", key))
     row["wish"] = session.client.get(path_of("volumes", key, "wish"))
@@ -112,8 +112,8 @@ def show_volume(session: CommandSession, volume: str) -> None:
 @volume_argument
 @click.option("--label", help="Its name in the panel.")
 @click.option("--external-id", help="Its id in your own system; '' removes it.")
-@click.option("--note", help="What staff are to know about it; '' removes it.")
-@click.option("--customer", help="Key of its customer; '' takes it away.")
+@click.option("--note", help="A note for staff; '' removes it.")
+@click.option("--customer", help="Key of its customer; '' removes it.")
 @asks_the_panel
 def set_volume(
     session: CommandSession,
@@ -123,11 +123,11 @@ def set_volume(
     note: str | None,
     customer: str | None,
 ) -> None:
-    """Change a volume's record. Nothing of it reaches the host."""
+    """Change a volume's record. The host is not changed."""
     changes = {"label": label, "external_id": external_id, "note": note, "customer": customer}
     body: Json = {name: value for name, value in changes.items() if value is not None}
     if not body:
-        raise CommandError("Say what to change.", "See --help.", ends_with=ExitCode.USAGE)
+        raise CommandError("No change given.", "See --help.", ends_with=ExitCode.USAGE)
     if body.get("customer") == "":
         body["customer"] = None
     path = path_of("volumes", session.volume_key(volume))
@@ -169,10 +169,10 @@ def show_plans(session: CommandSession, volume: str) -> None:
 
 @volumes_group.command("curve")
 @volume_argument
-@click.option("--mode", type=click.Choice(("writethrough", "writeback")), help="Of the cache.")
+@click.option("--mode", type=click.Choice(("writethrough", "writeback")), help="Mode of the cache.")
 @asks_the_panel
 def show_curve(session: CommandSession, volume: str, mode: str | None) -> None:
-    """Show what SSD of each size would bring to a volume; * is enough."""
+    """Show the benefit of SSD for a volume, by size; * marks the smallest sufficient one."""
     path = path_of("volumes", session.volume_key(volume), "curve")
     data = session.client.get(path, mode=mode)
     lines = table(data["items"], SIZES, width=screen_width())

@@ -50,7 +50,9 @@ class Scheduler(beat.Scheduler):
             self.redis.ping()
         except redis.RedisError as error:
             if not self.is_away:
-                logger.warning("Redis is away, beat sends nothing until it is back: %s", error)
+                logger.warning(
+                    "Redis is unavailable; beat sends nothing until it answers: %s", error
+                )
             self.is_away = True
             return REST_SECONDS
         if self.is_away:
@@ -102,7 +104,7 @@ def sign(sender: Any, **given: object) -> None:
 
 def due_at(last: datetime, now: datetime, every: timedelta) -> datetime:
     """When a task that was due before and is sent now was due: the next one comes so long after
-    that. One that is late by a whole interval and more begins anew."""
+    that. A task that is late by a whole interval or more starts a new schedule."""
     due = last + every
     return due if due <= now < due + every else now
 

@@ -168,7 +168,7 @@ def _command(raw: bytes, queue: str) -> dict[str, Any]:
     command = _COMMAND.decode(base64.b64decode(message.body, validate=True))
     given = command.arguments or {}
     if command.method not in COMMANDS or given.get("terminate"):
-        raise BadMessage("workers take no such command")
+        raise BadMessage("workers do not accept this command")
     known = {name: given[name] for name in COMMANDS[command.method] & given.keys()}
     command.arguments = known
     return _written(msgspec.json.encode(command), {}, queue)

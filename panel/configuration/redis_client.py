@@ -1,6 +1,6 @@
 """How the panel uses Redis: a client that fails at once, for marks and health checks, and Django's
-cache as JSON. The default, pickle, would run code that somebody wrote into Redis. A value that this
-cache did not write itself counts as absent."""
+cache as JSON. The default, pickle, would run code that an attacker wrote into Redis. A value that
+this cache did not write itself counts as absent."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ class JsonSerializer:
 
 
 class JsonCache(RedisCache):
-    """Somebody who writes into Redis ends no request with an error, and keeps nobody out for longer
-    than a limit lasts from when they wrote last."""
+    """An attacker who writes into Redis ends no request with an error, and locks users out for no
+    longer than a limit lasts after the last write."""
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        """The value, or `default` where nothing is there that was written in this way. Who asks for
-        a list asks for the times that a limit counts: only those that have passed count."""
+        """The value, or `default` where nothing is there that was written in this way. A list holds
+        the times that a limit counts: only those in the past count."""
         try:
             value = super().get(key, default, version)
         except (ValueError, RecursionError, ResponseError) as error:
-            log.warning("what lies in Redis under %r is not ours: %s", key, error)
+            log.warning("the value in Redis under %r was not written by the panel: %s", key, error)
             return default
         return _passed(value) if isinstance(default, list) else value
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
-        """Count on; from nothing where something else than a number lies there."""
+        """Increment; starts at zero if the value is not a number."""
         try:
             return super().incr(key, delta, version)
         except ResponseError as error:
-            log.warning("what lies in Redis under %r is no number: %s", key, error)
+            log.warning("the value in Redis under %r is not a number: %s", key, error)
             self.set(key, delta, version=version)
             return delta
 

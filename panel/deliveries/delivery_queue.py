@@ -1,8 +1,8 @@
-"""Who sends a message, and what becomes of it: claimed by one sender, delivered, tried again, or
-given up. The same for every kind of message (`panel.models.outgoing.Outgoing`).
+"""The life of a message: claimed by one sender, delivered, tried again, or given up. The same for
+every kind of message (`panel.models.outgoing.Outgoing`).
 
-A sender that dies between the other side's yes and our note of it sends once more, under the same
-name: the other side can tell.
+If a sender dies after the receiver accepted a message but before that is recorded, the message is
+sent again under the same id: the receiver can recognise it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from panel.deliveries.http_post import Answer
 from panel.models.outgoing import Outgoing
 
 LEASE: Final = timedelta(seconds=60)
-"""Longer than a try lasts: a message whose sender died is due again then."""
+"""Longer than an attempt: a message whose sender died is due again after it."""
 JITTER: Final = 0.2
 TOO_MANY: Final = 429
 LATER: Final = (TOO_MANY, 503)
-"""With these the other side may say when to come again (Retry-After), within an hour."""
+"""With these the receiver may say when to retry (Retry-After), within an hour."""
 SOONEST_SECONDS, LATEST_SECONDS = 1, 3600
 HELD: Final = "Held back after a restore: it may have been sent since the backup."
 Kind = TypeVar("Kind", bound=Outgoing)
 
 
 def claim(due: QuerySet[Kind]) -> Kind | None:
-    """The first of those that are due, for one sender: it is due again only after `LEASE`."""
+    """Claim the first due message for one sender: it is due again only after `LEASE`."""
     with transaction.atomic():
         row = due.select_for_update(skip_locked=True, of=("self",)).first()
         if row is None:
@@ -45,8 +45,8 @@ def claim(due: QuerySet[Kind]) -> Kind | None:
 
 @contextmanager
 def turn(name: str, senders: int) -> Iterator[bool]:
-    """Whether there may be one more sender of that name now; its turn lasts until the end of the
-    block. Where the other side is slow, not all workers wait for it."""
+    """Whether one more sender of that name may run now, until the end of the block. The limit keeps
+    a slow receiver from occupying all workers."""
     mine = None
     with connection.cursor() as cursor:
         for each in range(1, senders + 1):
@@ -63,36 +63,36 @@ def turn(name: str, senders: int) -> Iterator[bool]:
 
 
 def delivered(row: Outgoing, status: int | None = None) -> None:
-    """It was taken."""
+    """Record the delivery."""
     _end(row, status, "", delivered_at=Now())
 
 
 def given_up(row: Outgoing, status: int | None, error: str) -> None:
-    """It is tried no more."""
+    """Give the message up."""
     _end(row, status, error, given_up_at=Now())
 
 
 def later(row: Outgoing, status: int | None, error: str, seconds: float) -> None:
-    """It was not taken, and is tried again."""
+    """Record a failed attempt; the message is tried again in `seconds`."""
     _end(row, status, error, next_at=Now() + timedelta(seconds=seconds))
 
 
 def again(row: Outgoing) -> None:
-    """Send it once more, also where it was delivered or given up: under the same name, so that who
-    has it knows it. Its tries are counted anew."""
+    """Send the message again, even if it was delivered or given up: under the same id, so that the
+    receiver can recognise it. Its attempts are counted anew."""
     type(row)._default_manager.filter(pk=row.pk).update(
         delivered_at=None, given_up_at=None, attempts=0, next_at=Now()
     )
 
 
 def hold_back(due: QuerySet[Kind]) -> None:
-    """Try these no more: of a panel that was restored from a backup nobody knows whether they were
-    sent since. `again` sends one all the same."""
+    """Give these up: after a restore from a backup it is unknown whether they have been sent since.
+    `again` sends one anyway."""
     due.order_by().update(given_up_at=Now(), last_error=HELD)
 
 
 def pause_asked(answer: Answer) -> float | None:
-    """How many seconds the other side asks to be left alone; None where it does not."""
+    """The pause in seconds that the receiver asks for; None where it asks for none."""
     if answer.status not in LATER or answer.retry_after_seconds is None:
         return None
     return min(max(answer.retry_after_seconds, SOONEST_SECONDS), LATEST_SECONDS)
@@ -101,9 +101,9 @@ def pause_asked(answer: Answer) -> float | None:
 def wait_seconds(
     attempts: int, pauses: Sequence[float], chance: float, asked: float | None = None
 ) -> float | None:
-    """How long to wait after the `attempts`-th try, None for no more: what the other side `asked`
-    for, or that try's pause. `chance` from 0 to 1 spreads the tries, so that what failed together
-    does not come back together."""
+    """The pause in seconds after attempt number `attempts`, None for no more: what the receiver
+    `asked` for, or the pause of that attempt. `chance` from 0 to 1 spreads the attempts, so that
+    messages that failed together are not retried together."""
     if attempts > len(pauses):
         return None
     pause = pauses[max(attempts, 1) - 1] if asked is None else asked

@@ -1,4 +1,4 @@
-"""Why a message was not sent, in words. Pure: programs beside the panel send by `http_post` too."""
+"""Why a message was not sent, in words. Pure: programs outside the panel use `http_post`, too."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final
 WORDS: Final[dict[type[Exception], str]] = {
     ConnectionRefusedError: "The {} refused the connection.",
     TimeoutError: "The {} did not answer in time.",
-    ConnectionResetError: "The {} broke the connection.",
-    smtplib.SMTPServerDisconnected: "The {} broke the connection.",
+    ConnectionResetError: "The {} closed the connection.",
+    smtplib.SMTPServerDisconnected: "The {} closed the connection.",
 }
 
 
 def failure_words(error: Exception, server: str) -> str:
-    """Why a message was not sent, as a person reads it; `server` is who was to take it."""
+    """Why a message was not sent, for people; `server` names the receiver."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         to, (code, answer) = next(iter(error.recipients.items()), ("", (0, b"")))
-        return f"The {server} does not take mail for {to}: {code} {_text(answer)}"
+        return f"The {server} does not accept mail for {to}: {code} {_text(answer)}"
     if isinstance(error, smtplib.SMTPAuthenticationError):
         refusal = f"{error.smtp_code} {_text(error.smtp_error)}"
         return f"The {server} refused the user name or the password: {refusal}"
@@ -27,7 +27,7 @@ def failure_words(error: Exception, server: str) -> str:
         why = getattr(error, "verify_message", "") or error
         return f"The certificate of the {server} is not trusted: {why}"
     if isinstance(error, socket.gaierror):
-        return f"The name of the {server} is not known to the DNS."
+        return f"DNS does not know the name of the {server}."
     for kind, words in WORDS.items():
         if isinstance(error, kind):
             return words.format(server)

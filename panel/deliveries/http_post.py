@@ -29,17 +29,17 @@ MAX_ANSWER_BYTES = 64 * 1024
 
 
 class NoResponse(Exception):
-    """It could not be reached, or did not answer in time; the message says why."""
+    """The server could not be reached, or did not answer in time; the message says why."""
 
 
 class Forbidden(Exception):
-    """The settings do not allow that address; the message says what to change."""
+    """The settings do not allow the address; the message says what to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; `body` has at most `MAX_ANSWER_BYTES`. `retry_after_seconds` is when to come
-    again, where the other side says so."""
+    """The response; `body` has at most `MAX_ANSWER_BYTES`. `retry_after_seconds` is what the server
+    asked for, if anything."""
 
     status: int
     body: bytes
@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PostTarget:
-    """Where a POST goes. `may_be_near`: to this machine too, where the address names it."""
+    """Where a POST goes. `may_be_near`: also to this machine, where the address names it."""
 
     is_https: bool
     host: str
@@ -64,9 +64,9 @@ class PostTarget:
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """What is sent. `setting` is where the operator names private hosts for it. Where the operator
-    sets the address too (`may_be_near`), this machine needs no name there; an address that comes by
-    the pages or the API does."""
+    """The rules of a purpose. The operator names its private hosts in `setting`. Where the operator
+    sets the address itself (`may_be_near`), this machine need not be named there; an address from a
+    page or the API must."""
 
     setting: str
     may_be_near: bool = False
@@ -84,7 +84,7 @@ NEVER_PUBLIC: Final = tuple(
         ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "fec0::/10", "5f00::/16"),
     )
 )
-"""What `is_global` of some versions of Python lets pass."""
+"""Networks that `is_global` of some versions of Python accepts."""
 PATH: Final = re.compile(r"[\x21-\x7e]*")
 
 
@@ -100,18 +100,18 @@ def target_of(
     except ValueError as error:
         raise Forbidden(f"The address has a bad port: {error}.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-        raise Forbidden("The address is no http(s) address without a user in it.")
+        raise Forbidden("The address must begin with http(s):// and have no user in it.")
     is_https = parts.scheme == "https"
     host, setting, may_be_near = parts.hostname, purpose.setting, purpose.may_be_near
     if not is_https and not (may_be_near and is_near(host)) and host not in private_hosts:
         raise Forbidden(f"Use https, or name the host in {setting}.")
     path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
     if PATH.fullmatch(path) is None:
-        raise Forbidden("The address has blanks or letters beyond ASCII: write them as %20.")
+        raise Forbidden("The address has spaces or non-ASCII characters: write them as %20.")
     port = port or (443 if is_https else 80)
     target = PostTarget(is_https, host, port, path, may_be_near)
     if _is_literal(host) and not is_allowed(host, target, private_hosts):
-        raise Forbidden(f"{host} lies in a private network: name it in {setting}.")
+        raise Forbidden(f"{host} is in a private network: name it in {setting}.")
     return target
 
 
@@ -134,8 +134,8 @@ def is_near(host: str) -> bool:
 
 
 def is_allowed(address: str, target: PostTarget, private_hosts: Iterable[str] = ()) -> bool:
-    """Whether a name that leads to `address` may be called: only the operator's own word leads into
-    a private network or to this machine."""
+    """Whether a name that resolves to `address` may be called: only the operator's settings allow a
+    private network or this machine."""
     if target.host in private_hosts:
         return True
     ip = ipaddress.ip_address(address)
@@ -150,7 +150,7 @@ def _is_public(ip: Any) -> bool:
 
 
 def _meant_by(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[Any]:
-    """The address, and those of IPv4 that a gateway or the kernel would make of it."""
+    """The address, and the IPv4 addresses that a gateway or the kernel would derive from it."""
     if isinstance(ip, ipaddress.IPv4Address):
         return [ip]
     if ip.ipv4_mapped is not None:
@@ -162,14 +162,14 @@ def _meant_by(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[Any]:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, server and port: where a secret goes that is sent to the address."""
+    """Scheme, server and port: the receiver of a secret that is sent to the address."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return f"{parts.scheme}://{parts.hostname}:{port}"
 
 
 def server_name(url: str) -> str:
-    """Of an address the server alone: the rest may let somebody in."""
+    """Only the server of an address: the rest may grant access."""
     return urlsplit(url).hostname or "-"
 
 
@@ -184,8 +184,8 @@ def post(
     method: Literal["POST", "PUT"] = "POST",
 ) -> Answer:
     """The answer to a POST of `body` (also of b"": then Content-Length is 0), whatever its status.
-    Raises `NoResponse` after `seconds` in all, and `Forbidden`. Of what the other side says, only
-    the status is told: an address is not to be a way to read what stands behind it."""
+    Raises `NoResponse` after `seconds` in all, and `Forbidden`. Error messages contain only the
+    status: an address must not become a way to read an internal server."""
     hosts, end = tuple(private_hosts), time.monotonic() + seconds
     target = target_of(url, hosts, purpose)
     connection = http.client.HTTPConnection(target.host, target.port, timeout=seconds)
@@ -216,7 +216,7 @@ def post(
     except OSError as error:
         raise NoResponse(failure_words(error, "server")[:250]) from error
     except http.client.HTTPException:
-        raise NoResponse("The answer is no HTTP.") from None
+        raise NoResponse("The answer is not HTTP.") from None
     except ValueError:
         # The error's own text has the header, which can be a secret.
         raise NoResponse("The address or the secret has characters that cannot be sent.") from None
@@ -241,7 +241,7 @@ def _addresses(
     resolved = resolving.result(_left(end))
     addresses = list(dict.fromkeys(str(each[4][0]) for each in resolved))
     if not all(is_allowed(address, target, private_hosts) for address in addresses):
-        raise Forbidden(f"{target.host} lies in a private network: name it in {purpose.setting}.")
+        raise Forbidden(f"{target.host} is in a private network: name it in {purpose.setting}.")
     return addresses
 
 
@@ -289,5 +289,5 @@ def _hang_up(sock: socket.socket, overdue: threading.Event) -> None:
     try:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:
-        # It ended in the same moment: there is nothing left to hang up.
+        # The connection ended at the same moment.
         return

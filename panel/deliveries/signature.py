@@ -1,7 +1,7 @@
 """Signatures by Standard Webhooks: HMAC-SHA256 over id, time and body. Pure but for the clock that
 `verify` reads.
 
-While a secret is changed there are two: we sign with both and accept either.
+While a secret is being replaced there are two: the panel signs with both and accepts either.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECRET_BYTES = 32
 
 
 class BadSignature(Exception):
-    """Nobody who knows a secret signed this, or not within the last five minutes."""
+    """The signature matches no secret, or is older than five minutes."""
 
 
 def sign(name: str, body: bytes, secrets: Sequence[str], at: datetime) -> dict[str, str]:

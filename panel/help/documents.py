@@ -20,7 +20,7 @@ from markdown_it.token import Token
 
 GROUPS: Final = {
     "Run storage": ("operators",),
-    "Run the panel": ("production", "security", "benchmarks", "benchmark-lab"),
+    "Run the panel": ("release-1.0", "production", "security", "benchmarks", "benchmark-lab"),
     "Sell caches": ("customers", "billing"),
     "Automate": ("api", "cli", "metrics", "versions"),
     "For developers": ("architecture", "agent-protocol", "ui-parts", "faults", "asvs"),

@@ -17,7 +17,7 @@ from django.utils.translation import get_language
 from panel.help.documents import GLOSSARY, anchor_of, folder, parser, plain_text, retarget
 
 FOR_CUSTOMERS: Final = ("Figures", "Caches", "Plans and orders")
-"""Sections that speak of no machine and of no technology."""
+"""Sections that mention no machine and no technology."""
 ROW = re.compile(r"^\| (.+?) \| (.+) \|$")
 BRACKETS = re.compile(r"\s*\([^)]*\)")
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from panel.help import documents, glossary
 from panel.help.documents import Section
 
-MOST: Final = 30
+MOST_PASSAGES: Final = 30
 AROUND: Final = 120
 WORD = re.compile(r"\w[\w.-]*")
 
@@ -39,7 +39,7 @@ def search(query: str, *, for_customers: bool) -> list[Passage]:
     passages = list(_in_glossary(words, for_customers=for_customers))
     if not for_customers:
         passages += _in_documents(words)
-    return sorted(passages, key=lambda passage: -passage.weight)[:MOST]
+    return sorted(passages, key=lambda passage: -passage.weight)[:MOST_PASSAGES]
 
 
 def _in_glossary(words: list[str], *, for_customers: bool) -> Iterator[Passage]:
@@ -78,7 +78,7 @@ def _weight(words: list[str], title: str, text: str) -> int:
 
 
 def _excerpt(text: str, words: list[str]) -> SafeString:
-    """What stands around the first word, with each word marked."""
+    """The text around the first match, with each word marked."""
     any_word = re.compile("|".join(re.escape(word) for word in words), re.IGNORECASE)
     first = any_word.search(text)
     begin = max(0, (first.start() if first else 0) - AROUND // 2)

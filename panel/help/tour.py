@@ -1,5 +1,5 @@
-"""The tour: four steps on the real pages, for somebody new. A person's step is kept with their
-account, so that the tour goes on where they left it; a step of 0 is none."""
+"""The tour: four steps on the real pages, for new users. Each account stores its step, so that the
+tour continues where the user left it; step 0 means no tour."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def fragment_or_page(
     of: Volume | Host,
     is_quiet: bool,
 ) -> HttpResponse:
-    """The part for the page that loads it; for whoever opens it alone, without JavaScript, a page
-    of its own, under what it is of. `is_quiet`: the part is empty."""
+    """The part for the page that loads it; opened alone, without JavaScript, a page of its own
+    under the volume or host. `is_quiet`: the part is empty."""
     if request.headers.get("HX-Request") == "true":
         return HttpResponse() if is_quiet else render(request, part, context)
     page = {"part": part, "title": title, "of": of, "is_quiet": is_quiet}
@@ -39,7 +39,7 @@ def fragment_or_page(
 
 
 def to_job(request: HttpRequest, job: Job) -> HttpResponse:
-    """Go on to a job or preview: to its page, or to where the volume's page shows it."""
+    """Redirect to a job or preview: to its page, or to its place on the volume's page."""
     if not is_in_place(request):
         return redirect("job", job.key)
     query = urlencode({"job": job.key, "asked": "1"})

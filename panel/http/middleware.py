@@ -64,9 +64,9 @@ PERMISSIONS: Final = ", ".join(
 
 
 class HeaderMiddleware:
-    """No other site embeds what the panel serves, no script uses a device, and what depends on who
-    is signed in is kept by no cache, the browser's own included: after signing out nobody reads it
-    there."""
+    """No other site embeds what the panel serves, no script uses a device, and no cache keeps what
+    depends on the signed-in person, not even the browser's own: it would be readable after
+    sign-out."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -144,8 +144,8 @@ def _is_ours(request: HttpRequest) -> bool:
 
 
 class NullCharacterMiddleware:
-    """Nothing lies under a path with it (404), and a query with it is refused (400). The API says
-    so in its own words (`panel.api.framework.resource`), and forms beside their fields."""
+    """Answers 404 for a path with a NUL character and 400 for such a query. The API has its own
+    refusal (`panel.api.framework.resource`), and forms mark the field."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -199,14 +199,14 @@ class MaintenanceMiddleware:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Django's handler of what nobody foresaw: 503 where the database is away, else 500."""
+    """Django's handler of unexpected errors: 503 if the database is unreachable, else 500."""
     if is_outage(sys.exc_info()[1]):
         return unavailable(request, BACK_SOON, NO_DATABASE)
     return HttpResponse(render_to_string("500.html"), status=BROKEN)
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether it came of a database that is away, and not of one statement that went wrong."""
+    """Whether the database is unreachable, rather than one statement wrong."""
     return isinstance(error, InterfaceError | OperationalError) and not reaches_database()
 
 
@@ -234,21 +234,22 @@ def reaches_database() -> bool:
 
 
 class RowScopeMiddleware:
-    """Nothing of customers is seen until somebody looks who asks (`request.user`), and then only
-    what that person may see. It stands behind Django's, which it replaces, so that a request which
-    never looks costs no query. Programs with a token: `panel.api.framework.resource`."""
+    """Hides all rows of customers until `request.user` is read, and then shows only what that
+    person may see. It follows Django's own middleware, whose `request.user` it replaces, so that
+    a request which never reads it costs no query. Programs with a token:
+    `panel.api.framework.resource`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request within its wall; what is streamed is read within it too."""
-        with row_security.inside(row_security.NOBODY):
+        with row_security.scope(row_security.NO_ROWS):
             request.user = SimpleLazyObject(partial(_request_user, request))  # type: ignore[assignment]
             response = self.get_response(request)
             if isinstance(response, StreamingHttpResponse):
                 pieces = cast("Iterator[bytes]", response.streaming_content)
-                response.streaming_content = _within(row_security.standing(), pieces)
+                response.streaming_content = _within(row_security.current_scope(), pieces)
             return response
 
 
@@ -256,10 +257,10 @@ def set_scope_for(user: Person) -> None:
     """For the rest of the request, see what the person may: everything, the rows of their
     customers, or nothing."""
     if is_staff(user):
-        row_security.stand(row_security.ALL)
+        row_security.set_scope(row_security.ALL)
     else:
-        row_security.stand(
-            str(user.pk) if user.is_active and user.pk is not None else row_security.NOBODY
+        row_security.set_scope(
+            str(user.pk) if user.is_active and user.pk is not None else row_security.NO_ROWS
         )
 
 
@@ -270,10 +271,10 @@ def _request_user(request: HttpRequest) -> User | AnonymousUser:
     return user
 
 
-def _within(standing: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _within(scope: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Each piece as it comes, made as if the request were still there."""
     while True:
-        with row_security.inside(standing):
+        with row_security.scope(scope):
             piece = next(pieces, None)
         if piece is None:
             return
@@ -283,8 +284,8 @@ def _within(standing: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
 UNAUTHORIZED, FORBIDDEN = 401, 403
 # Pages of one's own account: the password, the factors, signing out.
 ACCOUNT_PAGES = ("account_", "mfa_")
-# What a one-time link alone does not open: with a password, a factor, another address or a token
-# of their own, whoever took the link would prove themselves from then on.
+# What a one-time link alone does not open: a thief of the link could set a password, a factor, an
+# address or a token, and would keep the account.
 NOT_ALLOWED: Final = 405
 OWN_KEY_PAGES = (*ACCOUNT_PAGES, "tokens")
 
@@ -367,7 +368,7 @@ def _opens_by_key(request: HttpRequest, view_func: Callable[..., HttpResponseBas
 
 
 def _is_closed(request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> bool:
-    """Whether a page is for those alone who have all the factors they need."""
+    """Whether a page requires all factors that the person needs."""
     name = (request.resolver_match.url_name if request.resolver_match else None) or ""
     return getattr(view_func, "login_required", True) and not name.startswith(ACCOUNT_PAGES)
 

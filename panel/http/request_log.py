@@ -1,6 +1,6 @@
-"""Every request has a name: `X-Request-Id` as its sender wrote it, else a new one. It stands in
-each line of the log while the request is answered, in the answer, and in the jobs and audit entries
-that come of it. With TIERCEL_ACCESS_LOG=json each request leaves one line of JSON."""
+"""Every request has an id: `X-Request-Id` from its sender, otherwise a new one. Each log line of
+the request, the answer, and the resulting jobs and audit entries have it. With
+TIERCEL_ACCESS_LOG=json each request leaves one line of JSON."""
 
 from __future__ import annotations
 

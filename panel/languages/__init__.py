@@ -1,2 +1,2 @@
-"""The languages of pages that customers see: whose is spoken, how times are written, and the
-compiled catalogues."""
+"""The languages of customers' pages: which one a page uses, how times are written, and the compiled
+catalogues."""

@@ -1,6 +1,6 @@
-"""Which language a page speaks, and in which time zone it tells times. Customers, and who is not
-signed in, choose a language; else the browser says. The provider's pages and the API are English;
-the browser says the zone."""
+"""The language and the time zone of a page. Customers and visitors who are not signed in choose a
+language; else the browser does. Staff pages and the API are English; the browser names the time
+zone."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ YEAR_SECONDS: Final = 365 * 86_400
 
 
 def listen() -> None:
-    """From now on pure modules speak the language of the request, and a sign-in remembers the one
-    of its browser, for e-mails."""
+    """Make pure modules use the language of the request, and store the browser's language at
+    sign-in, for e-mails."""
     language.speak(language.Translator(translation.gettext, translation.ngettext, _separators))
     user_logged_in.connect(remember, dispatch_uid="language")
 
@@ -43,7 +43,7 @@ def _separators() -> tuple[str, str]:
 
 
 def remember(request: HttpRequest | None, user: User, **given: object) -> None:
-    """Who signs in reads e-mails in the language of the browser, until they choose one."""
+    """A user gets e-mails in the language of the browser at sign-in until they choose one."""
     if request is None or user.is_staff or user.language or not _says(request):
         return
     user.language = translation.get_language_from_request(request)
@@ -51,7 +51,7 @@ def remember(request: HttpRequest | None, user: User, **given: object) -> None:
 
 
 def _says(request: HttpRequest) -> bool:
-    """Whether the browser names a language, or somebody chose one in it."""
+    """Whether the browser names a language, or a language was chosen in it."""
     cookie = settings.LANGUAGE_COOKIE_NAME
     return "Accept-Language" in request.headers or cookie in request.COOKIES
 
@@ -71,14 +71,14 @@ def spoken_to(user: User) -> str:
 
 
 def zone_of(request: HttpRequest) -> ZoneInfo | None:
-    """The time zone that the browser says (`static/js/theme.js`), or UTC where its person prefers
-    that; None where it says none, and for programs."""
+    """The browser's time zone (`static/js/theme.js`), or UTC where the user prefers it; None where
+    the browser names none, and for programs."""
     name = "" if request.path.startswith("/api/") else request.COOKIES.get(ZONE_COOKIE, "")
     return ZoneInfo(name) if name in zones() else None
 
 
 class LanguageMiddleware:
-    """Speaks the language of the request's person while its page is made, in their time zone."""
+    """Activates the language and the time zone of the request's user while the page is made."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -95,7 +95,7 @@ class LanguageMiddleware:
 @login_not_required
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
-    """Speak another language from now on; back to the page it was chosen on."""
+    """Change the language and redirect to the page on which it was chosen."""
     wanted = request.POST.get("language", "")
     back = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure())

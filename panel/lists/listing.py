@@ -1,5 +1,5 @@
-"""A list by its columns: order, pages, size of a page, CSV. The address says all of it (`sort`,
-`page`, `size`, `format`), so that a list can be kept, shared and gone back to."""
+"""A list by its columns: order, pages, size of a page, CSV. All of it is in the address (`sort`,
+`page`, `size`, `format`), so a list can be bookmarked and shared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZES: Final = (25, 50, 100, 200)
 PAGE_ROWS: Final = 50
 CHUNK_ROWS: Final = 500
 PLACE: Final = ("page", "size", "format")
-"""Parameters that say nothing of which rows a list holds, or in which order."""
+"""Parameters that affect neither the rows of a list nor their order."""
 
 RIGHT: Final = "text-lg-end"
 """The class of a column of figures."""
@@ -31,8 +31,8 @@ Key = Callable[[Any], Any]
 @dataclass(frozen=True, slots=True)
 class ListColumn:
     """One column of a list. `order` is what it sorts by: an expression where the database sorts, a
-    key where Python does, whose None comes last; None where it cannot be sorted. `is_largest_first`
-    says which end one wants to see first."""
+    key where Python does, whose None comes last; None where it cannot be sorted.
+    `is_largest_first`: the first click sorts the largest first."""
 
     name: str
     title: str

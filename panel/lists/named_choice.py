@@ -23,14 +23,14 @@ NOUNS: Final = {"customers": "customer", "hosts": "host"}
 
 
 def choice_text(row: Customer | Host) -> str:
-    """How a row is named where one is chosen: with its external id, which tells namesakes apart."""
+    """How a row is named in a choice: with its external id, which distinguishes namesakes."""
     external_id = getattr(row, "external_id", "")
     return f"{row.name}{SEPARATOR}{external_id}" if external_id else row.name
 
 
 def suggested(rows: QuerySet[Any], text: str) -> list[str]:
     """The first few whose name begins with the text or has it within, those that begin with it
-    first; namesakes without an external id are told apart by their keys."""
+    first; keys distinguish namesakes without an external id."""
     words = text.partition(SEPARATOR)[0].strip()
     within = Q(name__icontains=words)
     if issubclass(rows.model, Customer):

@@ -1,4 +1,4 @@
-"""Views of a list: kept under a name, and forgotten. They are of one person and nobody else's."""
+"""Views of a list: saved under a name, and deleted. Each belongs to one person."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def save_view(request: HttpRequest, listing: str) -> HttpResponse:
 @staff_view()
 @require_POST
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget one of one's own views."""
+    """Delete one of the person's own views."""
     view = get_object_or_404(SavedView.objects.visible_to(request.user), pk=pk)
     view.delete()
     messages.success(request, f"View “{view.name}” deleted.")

@@ -1,4 +1,4 @@
-"""Who is told of alerts, and the messages to them."""
+"""Recipients of alerts, and the messages to them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from storage.name_validators import demand_name
 from storage.naming import new_key
 
 NOTHING_AT_ONCE = -1
-"""`AlertRoute.most_rank` of who only wants the digest."""
+"""`AlertRoute.most_rank` of a recipient of the digest only."""
 LAST_TIER = 3
 SHOWN_EVENTS = 12
-"""Of a message in a list: enough to name some alerts that differ."""
+"""Of a message in a list: enough to name several different alerts."""
 
 
 class RouteKind(models.TextChoices):
-    """What takes the messages."""
+    """The channel of the messages."""
 
     EMAIL = "email", "E-mail to a person"
     WEBHOOK = "webhook", "Webhook, signed"
@@ -44,29 +44,29 @@ class AlertRouteQuerySet(models.QuerySet["AlertRoute"]):
         return self if may(user, Right.ADMINISTER) else self.none()
 
     def switched_on(self) -> Self:
-        """Also those that are paused; of people who are still there."""
+        """Including paused ones; only of people who are still active staff."""
         gone = models.Q(user__isnull=False) & (
             models.Q(user__is_active=False) | models.Q(user__staff_role="")
         )
         return self.filter(is_on=True).exclude(gone)
 
     def in_use(self) -> Self:
-        """Those that are told now."""
+        """Those that receive messages now."""
         return self.switched_on().exclude(paused_until__gt=Now())
 
     def own(self, user: Person) -> Self:
-        """The mails to this person, which they may put off themselves."""
+        """The mails to this person, which they may pause themselves."""
         return self.filter(user=user.pk) if is_staff(user) else self.none()
 
 
 class AlertRoute(models.Model):
-    """Somebody who is told: a person by e-mail (`user`), or an address (`url`, sealed: it may let
-    in whoever knows it; `secret`, sealed, signs or opens it). They are told of alerts of at least
-    the gravity `most_rank` (0 data at risk, 1 errors, 2 warnings too, -1 nothing at once), of the
-    hosts of `hosts`, `sites` and `tags` (all where none of these is given), when the alert is in
-    their `tier`. From `quiet_start` to `quiet_end` in `zone` messages wait, but for data at risk
-    where `risk_pierces`; until `paused_until` only a test is sent. `digest_hour` is when the daily
-    summary is sent, null for none."""
+    """An alert recipient: a person by e-mail (`user`), or an address (`url`, sealed: it may grant
+    access; `secret`, sealed, signs or authorises). It receives alerts up to the rank `most_rank` (0
+    data at risk, 1 errors, 2 warnings too, -1 nothing at once) of the hosts of `hosts`, `sites` and
+    `tags` (all where none of these is given), once the alert is in its `tier`. From `quiet_start`
+    to `quiet_end` in `zone` messages wait, but for data at risk where `risk_pierces`; until
+    `paused_until` only tests are sent. `digest_hour` is when the daily summary is sent, null for
+    none."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     name = models.CharField(max_length=60, validators=[demand_name])
@@ -132,14 +132,14 @@ class AlertRoute(models.Model):
         return self.paused_until is not None and self.paused_until > timezone.now()
 
     def local(self, at: datetime) -> datetime:
-        """The moment on the clock of its zone."""
+        """The moment in its time zone."""
         return at.astimezone(ZoneInfo(self.zone))
 
 
 class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
     def due(self) -> Self:
-        """Those whose time has come. That an alert is over waits until its beginning has arrived:
-        the other way round it would read as if it had begun again."""
+        """Those whose time has come. The end of an alert waits until its beginning was delivered:
+        in the other order it would read as a new alert."""
         ends = AlertEvent.objects.filter(
             deliveries=models.OuterRef(models.OuterRef("pk")), kind=AlertEventKind.RESOLVED
         )
@@ -154,13 +154,13 @@ class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
         """The only way from a request to the messages: they are for admins."""
         return self if may(user, Right.ADMINISTER) else self.none()
 
-    def told_to(self, user: Person) -> Self:
-        """Who was told of an alert, and whether the message arrived: all staff may know that, but
-        not where an address leads."""
+    def visible_to_staff(self, user: Person) -> Self:
+        """The recipients of an alert, and whether the messages arrived: all staff may see these,
+        but no addresses."""
         return self.select_related("route") if is_staff(user) else self.none()
 
     def about_alerts(self) -> Self:
-        """With the first events of each (`first_events`); `alert_count` is of how many alerts."""
+        """With its first events (`first_events`) and its number of alerts (`alert_count`)."""
         events = AlertEvent.objects.select_related("alert__host", "alert__volume")
         events = events.defer("alert__host__facts").order_by("id")[:SHOWN_EVENTS]
         return (
@@ -171,8 +171,8 @@ class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
 
 
 def with_message_counts(alerts: AlertQuerySet) -> AlertQuerySet:
-    """How many messages about each alert are `messages_delivered`, `messages_waiting` (also to be
-    tried again) and `messages_given_up`."""
+    """With the numbers of messages about each alert: `messages_delivered`, `messages_waiting`
+    (including retries) and `messages_given_up`."""
 
     def counted(**state: Any) -> Coalesce:
         messages = AlertDelivery.objects.filter(events__alert=models.OuterRef("pk"), **state)
@@ -188,10 +188,9 @@ def with_message_counts(alerts: AlertQuerySet) -> AlertQuerySet:
 
 
 class AlertDelivery(Outgoing):
-    """One message to one route about some events, which happened at one moment or while it was
-    quiet; or a digest, or a test. Its `key` is the webhook-id and part of the Message-ID. `day` is
-    that of a digest, so that there is one a day. `recipient` is what a route was called that was
-    deleted."""
+    """One message to one route about the events of one moment or of its quiet hours; or a digest,
+    or a test. Its `key` is the webhook-id and part of the Message-ID. `day` is that of a digest, so
+    that there is one a day. `recipient` is the name of a deleted route."""
 
     class Purpose(models.TextChoices):
         """What it is about."""
@@ -233,12 +232,12 @@ class AlertDelivery(Outgoing):
 
     @property
     def its_route(self) -> AlertRoute:
-        """The route of a message that is to be sent: those of a deleted one never are."""
+        """The route of an unsent message: messages of deleted routes are never sent."""
         if self.route is None:
             raise ValueError("the recipient was deleted")
         return self.route
 
     @property
     def to(self) -> str:
-        """How it went to whom; also of a route that is deleted."""
+        """Channel and recipient, also of a deleted route."""
         return self.route.how if self.route is not None else self.recipient

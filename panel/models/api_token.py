@@ -41,7 +41,7 @@ class Scope(models.TextChoices):
     ORDERS = "orders:write", marked("order cache plans and take orders back, which costs money")
     PLANS = "plans:write", marked("make and change cache plans")
     ALERTS = "alerts:write", marked("acknowledge alerts and silence them")
-    ALERT_ROUTES = "alert-routes:write", marked("change who is told of alerts")
+    ALERT_ROUTES = "alert-routes:write", marked("change alert recipients")
     WEBHOOKS = "webhooks:write", marked("change where events are sent")
     METRICS = "metrics:read", marked("read metrics for Prometheus, and nothing else")
     PEOPLE = "people:write", marked("invite people and change their roles")
@@ -82,9 +82,9 @@ class ApiToken(models.Model):
 
     The token acts as `user`, within `scopes`, until `expires_at` or `revoked_at`, from anywhere or
     (`networks`, in CIDR notation) only from there. `last_used_at` is written at most once a minute;
-    `warned_at` is when its person was told that it expires. `made_by` is the key of the token that
+    `warned_at` is when its person was notified of this. `made_by` is the key of the token that
     made it, or that it follows; "" where a person or a command did. A key, so that it stays once
-    that token is forgotten.
+    that token is deleted.
     """
 
     key = models.CharField(max_length=KEY_LENGTH, unique=True, editable=False)

@@ -18,7 +18,7 @@ from storage.models import Customer, Volume
 
 
 class MessageType(models.TextChoices):
-    """What a message tells or, for `order.authorise`, asks."""
+    """What a message reports or, for `order.authorise`, asks."""
 
     AUTHORISE = "order.authorise", "order.authorise"
     COMPLETED = "order.completed", "order.completed"
@@ -47,8 +47,8 @@ class MessageQuerySet(OutgoingQuerySet["Message"]):
 
 
 class Message(Outgoing):
-    """One message to the billing system, written in the transaction that it tells of. `name` is
-    its webhook-id and says what it is about, so that nothing is told twice."""
+    """One message to the billing system, written in the transaction that it reports. `name` is its
+    webhook-id and names its subject, so that nothing is reported twice."""
 
     name = models.CharField(max_length=100, unique=True, editable=False)
     type = models.CharField(max_length=16, choices=MessageType.choices)
@@ -177,10 +177,10 @@ class MandateQuerySet(models.QuerySet["Mandate"]):
     append_only=True,
 )
 class Mandate(models.Model):
-    """The payment authorisation a customer gave, as the billing system last told it: amounts in
+    """The payment authorisation a customer gave, as the billing system last reported it: amounts in
     minor units of `currency`, `cap_charge_minor` for one charge, `cap_period_minor` for all charges
     of a calendar month (UTC); nothing may be charged before `earliest_next_at`. Null is "unknown",
-    never "no limit": whoever does not know a cap may not charge against it.
+    never "no limit": nothing may be charged against an unknown cap.
     """
 
     customer = models.OneToOneField(Customer, on_delete=models.CASCADE, related_name="mandate")

@@ -51,14 +51,14 @@ TRANSITIONS: Final = {
     ),
     OrderState.RUNNING: (OrderState.COMPLETED, OrderState.FAILED),
 }
-"""By the state they come from. There is no way out of the others."""
+"""By the state they come from. The other states are final."""
 
 OPEN = (OrderState.AUTHORISING, OrderState.PENDING, OrderState.RUNNING)
 
 
 class Intent(models.TextChoices):
     """Why: a revert takes back another order within its 14 days; a trial costs nothing and reverts
-    by itself at `trial_until`."""
+    automatically at `trial_until`."""
 
     UPGRADE = "upgrade", "upgrade"
     DOWNGRADE = "downgrade", "downgrade"
@@ -83,12 +83,11 @@ class Order(models.Model):
     the old one; never negative; from the order on until it is completed, then from completion on),
     `credit_minor` what the next invoice is less by, `next_invoice_minor` at `next_invoice_at`.
     `replaces_trial`: `from_plan` was on trial. `from_cache` is the cache that the volume had when
-    the work began, whoever had set it up, as in a wish (null for none): undoing the order restores
-    it.
+    the work began, sold or not, as in a wish (null for none): undoing the order restores it.
 
     `reason_code` and `reason` say why it was refused or failed, in the customer's words. `reverts`
     is the order this one takes back; `revert_until` until when this one may be. `authorise_by` is
-    when the billing system must have answered. What the panel begins by itself is not tried again
+    when the billing system must have answered. What the panel begins on its own is not tried again
     before `again_at`, while `obstacle` (a reason's code) is in the way. `expected` is what was
     promised before (`storage.analysis.forecast`), for the proof and the ledger. `idempotency_key`
     is the requester's name for the request ("" = none): the same one again is the same order.

@@ -1,4 +1,4 @@
-"""What all messages have in common that are written with what they tell of, and sent afterwards."""
+"""Base of outgoing messages: written in the transaction of their cause, sent later (outbox)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Row = TypeVar("Row", bound="Outgoing")
 
 
 class OutgoingQuerySet(models.QuerySet[Row]):
-    """Messages by how far they are."""
+    """Messages by their state."""
 
     def unsent(self) -> Self:
-        """Those that are still tried."""
+        """Those that are still being tried."""
         return self.filter(delivered_at=None, given_up_at=None)
 
     def due(self) -> Self:
@@ -24,10 +24,9 @@ class OutgoingQuerySet(models.QuerySet[Row]):
 
 
 class Outgoing(models.Model):
-    """It is tried (again) at `next_at` until it is delivered or given up; until `held_until` it is
-    in the hands of a sender (null = of none), and `next_at` is not moved. `last_status` is the HTTP
-    status of the last try (null = no answer, or no HTTP), `last_error` what was wrong, "" for
-    nothing."""
+    """The message is tried at `next_at` until it is delivered or given up; until `held_until` a
+    sender holds it (null = none), and `next_at` does not change. `last_status` is the HTTP status
+    of the last attempt (null = no answer, or no HTTP), `last_error` its error, "" for none."""
 
     attempts = models.PositiveIntegerField(default=0)
     next_at = models.DateTimeField(db_default=Now())
@@ -43,12 +42,12 @@ class Outgoing(models.Model):
 
     @property
     def state(self) -> Literal["delivered", "given_up", "waiting"]:
-        """How far it is."""
+        """The state of the delivery."""
         if self.delivered_at is not None:
             return "delivered"
         return "given_up" if self.given_up_at is not None else "waiting"
 
     @property
     def next_try_at(self) -> datetime | None:
-        """When it is tried (again); None where it is not."""
+        """When the next attempt is due; None where there is none."""
         return self.next_at if self.state == "waiting" else None

@@ -21,14 +21,14 @@ class ProofState(models.TextChoices):
     WAITING = "waiting", "cache is warming up"
     MEASURING = "measuring", "measuring"
     READY = "ready", "ready"
-    IMPOSSIBLE = "impossible", "cannot be told"
+    IMPOSSIBLE = "impossible", "not measurable"
 
 
 TRANSITIONS: Final = {
     ProofState.WAITING: (ProofState.MEASURING, ProofState.IMPOSSIBLE),
     ProofState.MEASURING: (ProofState.READY, ProofState.IMPOSSIBLE),
 }
-"""By the state they come from. There is no way out of the others."""
+"""By the state they come from. The other states are final."""
 
 
 class ProofQuerySet(models.QuerySet["Proof"]):
@@ -45,8 +45,8 @@ class Proof(models.Model):
     whether it need not have (null while it lasts).
 
     `result` is `{}` until the proof is ready, then `panel.proofs.result`'s JSON; `verdict` is that
-    of it, for lists. `reason_code` and `reason` say, in the customer's words, why it cannot be
-    told.
+    of it, for lists. `reason_code` and `reason` say, in the customer's words, why there is no
+    result.
     """
 
     order = models.OneToOneField(Order, on_delete=models.PROTECT, related_name="proof")

@@ -33,7 +33,7 @@ class SecurityKind(models.TextChoices):
     SESSION_ENDED = "session_ended", "session ended"
     BACKUP = "backup", "backup made"
     EXPORTED = "exported", "data exported"
-    ALERT_ROUTE = "alert_route", "who is told of alerts changed"
+    ALERT_ROUTE = "alert_route", "alert recipients changed"
     WEBHOOK = "webhook", "webhook changed"
     KIOSK_LINK = "kiosk_link", "kiosk link changed"
 
@@ -65,9 +65,9 @@ class SecurityQuerySet(models.QuerySet["SecurityEntry"]):
 
 
 class SecurityEntry(models.Model):
-    """One event. `person` is whose access it is about, `actor` who did it ("" is a program of ours,
-    or nobody who was signed in). Text, so that it outlives the account; the database refuses to
-    change or delete entries, whoever asks."""
+    """One event. `person` is whose access it concerns, `actor` who did it ("" for the panel itself,
+    or without sign-in). Text, so that it outlives the account; the database refuses to change or
+    delete entries."""
 
     at = models.DateTimeField(db_default=Now(), editable=False)
     kind = models.CharField(max_length=16, choices=SecurityKind.choices)
@@ -91,4 +91,4 @@ class SecurityEntry(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.person or 'somebody'}: {self.get_kind_display()}"
+        return f"{self.person or 'unknown user'}: {self.get_kind_display()}"

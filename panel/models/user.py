@@ -19,7 +19,7 @@ class UserManager(BaseUserManager["User"]):
     """Makes users. `panel.accounts.people.add` also marks their e-mail address as verified."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        """Store a user; without a password nobody can sign in as them."""
+        """Store a user; without a password they cannot sign in."""
         if not email:
             raise ValueError("a user needs an e-mail address")
         user = self.model(email=self.normalize_email(email), **fields)
@@ -41,10 +41,9 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person: staff of the provider, or (without a staff role) somebody of a customer.
+    """A person: staff of the provider, or (without a staff role) a member of a customer.
     `tour_step` is the step of the tour that they are at (`panel.help.tour`); 0 is none. With
-    `is_service` it is a program: it has tokens and no way to sign in, and its address takes no
-    mail."""
+    `is_service` it is a program: it has tokens, cannot sign in, and receives no mail."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     email = models.EmailField(unique=True)
@@ -93,13 +92,13 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> Self:
-        """Those that still let somebody in, by the database's clock."""
+        """Those that are still valid, by the database's clock."""
         return self.filter(used_at=None, expires_at__gt=Now())
 
 
 class Invitation(models.Model):
     """A one-time link for `email`: to a staff role, or to a role in `customer`, or (with `user`)
-    to a new password for somebody who is there. Only the digest of its token is kept."""
+    to a new password for an existing account. Only the digest of its token is kept."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
@@ -149,7 +148,7 @@ class Invitation(models.Model):
 
 class LoginLinkQuerySet(models.QuerySet["LoginLink"]):
     def open(self) -> Self:
-        """Those that still let somebody in, by the database's clock."""
+        """Those that are still valid, by the database's clock."""
         customers = self.filter(user__is_active=True, user__staff_role="")
         return customers.filter(used_at=None, expires_at__gt=Now())
 

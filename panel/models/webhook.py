@@ -26,12 +26,12 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
 
 
 class Webhook(models.Model):
-    """An address that events are sent to (`url`, sealed: it may let in whoever knows it). It gets
-    those of `kinds` (`job.*` is a family; all for none) and, with a `customer`, only what their
+    """An address that events are sent to (`url`, sealed: it may grant access). It receives those of
+    `kinds` (`job.*` is a family; all for none) and, with a `customer`, only what their
     people see. `secret` signs (sealed); so does the one before it (`former_secret`) until
     `former_until`. `position` is the place in the list of events up to which messages were written.
-    `disabled_at` is when it answered that it is gone (410). After `failures` tries in a row that
-    failed it is left alone until `rests_until`."""
+    `disabled_at` is when it answered that it is gone (410). After `failures` failed attempts in a
+    row it rests until `rests_until`."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     name = models.CharField(max_length=60, validators=[demand_name])

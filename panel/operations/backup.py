@@ -34,6 +34,7 @@ from django.db.models.functions import Now
 from jobs.engine import holds
 from jobs.hosts import panel_identity
 from jobs.models import AlertRound
+from panel import VERSION
 from panel.accounts.security_log import security_entries
 from panel.deliveries import delivery_queue
 from panel.deliveries.alerts import alert_routing
@@ -51,7 +52,6 @@ from panel.models import (
 from panel.operations import migration_history
 from panel.operations.local_services import ServiceError
 from panel.operations.local_services.postgres import installed
-from storage.agent import VERSION
 from storage.formatting import counted
 from storage.models import Benchmark
 
@@ -85,7 +85,7 @@ def make_backup(path: Path, *, with_secrets: bool) -> Note:
     whole or not at all."""
     _demand_owner()
     if path.exists():
-        raise BackupError(f"{path} is there already; a backup never replaces a file")
+        raise BackupError(f"{path} already exists; a backup never replaces a file")
     values = (
         {name: settings.ENVIRONMENT.text(name) for name in SECRET_NAMES} if with_secrets else {}
     )
@@ -109,7 +109,7 @@ def make_backup(path: Path, *, with_secrets: bool) -> Note:
         try:
             path.hardlink_to(draft)
         except FileExistsError:
-            raise BackupError(f"{path} has come meanwhile; nothing was replaced") from None
+            raise BackupError(f"{path} was created meanwhile; nothing was replaced") from None
     secrets = "with secrets" if with_secrets else "without secrets"
     security_entries.note(SecurityKind.BACKUP, "", f"{path.name}, {secrets}")
     return note
@@ -117,8 +117,8 @@ def make_backup(path: Path, *, with_secrets: bool) -> Note:
 
 def restore(path: Path, *, keeps_tokens: bool = False) -> Note:
     """Put an empty panel into the state of a backup; raises `BackupError`, and then the panel is
-    empty as before, or says that it is broken half-way. What lets somebody in without a password
-    does not come back: it may have been taken away since. `keeps_tokens` lets API tokens be."""
+    empty as before, or says that it is broken half-way. What gives access without a password
+    is not restored: it may have been revoked since. `keeps_tokens` restores API tokens."""
     _demand_owner()
     _demand_empty()
     with tempfile.TemporaryDirectory(prefix="tiercel-restore-") as folder:
@@ -211,7 +211,7 @@ def secrets_in(path: Path) -> str:
             member = tar.extractfile(SECRETS) if SECRETS in tar.getnames() else None
             return member.read().decode() if member is not None else ""
     except (OSError, tarfile.TarError, UnicodeDecodeError) as error:
-        raise BackupError(f"{path} is no backup: {error}") from None
+        raise BackupError(f"{path} is not a backup: {error}") from None
 
 
 def _note(digest: str) -> Note:
@@ -233,9 +233,9 @@ def _unpack(path: Path, folder: Path) -> Note:
             with (folder / DUMP).open("wb") as file:
                 shutil.copyfileobj(_member(tar, DUMP), file, BLOCK_BYTES)
     except (OSError, tarfile.TarError, ValueError, TypeError, LookupError) as error:
-        raise BackupError(f"{path} is no backup that this panel reads: {error}") from None
+        raise BackupError(f"{path} is not a backup that this panel can read: {error}") from None
     if _digest(folder / DUMP) != note.dump_sha256:
-        raise BackupError(f"{path} is damaged: its database is not what its note says")
+        raise BackupError(f"{path} is damaged: its database does not match its note")
     return note
 
 
@@ -249,7 +249,7 @@ def _note_from(document: Mapping[str, Any]) -> Note:
 def _member(tar: tarfile.TarFile, name: str) -> Any:
     member = tar.extractfile(name)
     if member is None:
-        raise LookupError(f"{name} is no file")
+        raise LookupError(f"{name} is not a file")
     return member
 
 
@@ -306,7 +306,7 @@ def _demand_known(migrations: Sequence[str]) -> None:
 
 
 def _clear() -> None:
-    """Away with the empty tables. Rights by default go too: a dump takes none away, so the app
+    """Drop the empty tables. Default rights go too: a dump removes none, so the app
     would get back what a migration has taken from it. The dump brings them."""
     with connection.cursor() as cursor:
         for kind in ("TABLES", "SEQUENCES", "FUNCTIONS"):
@@ -327,8 +327,8 @@ def _demand_guarded() -> None:
         rewrites, works, wall = cursor.fetchone()
     if rewrites or not works or not wall:
         raise BackupError(
-            "the rights of the app's role are not what they were: start anew with an empty "
-            "database whose roles are those of panel/operations/local_services/roles.sql"
+            "the rights of the app's role have changed: start again with an empty database that "
+            "has the roles of panel/operations/local_services/roles.sql"
         )
 
 
@@ -352,7 +352,7 @@ def program(name: str) -> str:
 
 
 def _run(name: str, *arguments: str) -> None:
-    """The password goes by the environment, which only this user reads."""
+    """The password is passed in the environment, which only this user can read."""
     program_path = program(name)
     entry = connection.settings_dict
     keys = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}

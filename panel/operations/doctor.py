@@ -1,5 +1,5 @@
 """Checks of the panel itself, each with its remedy, and the health checks: for load balancers
-whether PostgreSQL and Redis answer, for monitoring whether work goes on. For hosts, see `hello`.
+whether PostgreSQL and Redis answer, for monitoring whether work continues. For hosts, see `hello`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ log = logging.getLogger(__name__)
 @login_not_required
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
-    """200 when PostgreSQL and Redis answer, else 503. Redis away is no outage of the pages, but
-    jobs then wait for the workers' own poll. What stands still behind the pages is said beside it:
-    a load balancer must not take the pages away because of that."""
+    """200 when PostgreSQL and Redis answer, else 503. Pages work without Redis, but jobs then wait
+    for the workers' own poll. Stalled background work is an extra field: it must not make a load
+    balancer remove the pages."""
     answers = {"database": middleware.reaches_database(), "redis": _redis()}
     status = 200 if all(answers.values()) else 503
     return JsonResponse(
@@ -50,8 +50,8 @@ def health(request: HttpRequest) -> JsonResponse:
 @login_not_required
 @require_safe
 def work_health(request: HttpRequest) -> JsonResponse:
-    """For monitoring: 200 while jobs are taken, hosts are sampled and the schedule goes on, else
-    503. Only a code names what stands still: the page is open to everyone."""
+    """For monitoring: 200 while jobs are taken, hosts are sampled and the schedule runs, else 503.
+    Only a code names what has stalled: the page is public."""
     if not middleware.reaches_database():
         return JsonResponse({"database": False}, status=503)
     codes = _standstills()
@@ -130,8 +130,8 @@ def clock() -> Finding:
     """Leases use the database's clock, samples this one's."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
-        (theirs,) = cursor.fetchone()
-    lag_seconds = abs((datetime.now(UTC) - theirs).total_seconds())
+        (database_time,) = cursor.fetchone()
+    lag_seconds = abs((datetime.now(UTC) - database_time).total_seconds())
     message = f"{lag_seconds:.1f} s between this machine and the database"
     if lag_seconds > CLOCK_SECONDS:
         return Finding("clock", message, "synchronise both clocks with NTP (chrony or timesyncd)")
@@ -155,7 +155,7 @@ def queues() -> Finding:
             "workers",
             f"no worker serves {', '.join(sorted(missing))}",
             "start worker, housekeeping and collector; TIERCEL_JOB_QUEUES and "
-            "TIERCEL_COLLECT_QUEUES must name every queue of theirs",
+            "TIERCEL_COLLECT_QUEUES must name all their queues",
         )
     return Finding("workers", f"{', '.join(sorted(needed))} are served")
 

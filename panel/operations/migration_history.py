@@ -1,8 +1,8 @@
 """Which migrations a database has, and whether this panel can migrate it.
 
-The migrations that stand in `replaces` of another one are not kept as files. A database that has
-all of them is migrated from there on; one that has some needs an older panel first. Django itself
-would leave the others out, or say that a node does not exist.
+Migrations that are in `replaces` of another one have no files. A database that has all of them is
+migrated from there; one that has some needs an older panel first. Django itself would leave the
+others out, or say that a node does not exist.
 """
 
 from __future__ import annotations

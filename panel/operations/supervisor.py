@@ -62,7 +62,7 @@ class Process:
 
     def keep(self) -> str:
         """Start it again where it has ended: at once where it had run for a while, else after
-        longer and longer pauses. Returns what is to be told of that, if anything."""
+        longer and longer pauses. Returns a message about it, or an empty text."""
         if not self.has_ended:
             return ""
         now = time.monotonic()
@@ -83,7 +83,7 @@ class Process:
             self.honcho.send_signal(signal.SIGTERM)
 
     def wait(self, seconds: float) -> None:
-        """Wait until it has stopped; kill it and all it started when the time is over."""
+        """Wait until it has stopped; after the time, kill it and all that it started."""
         try:
             self.honcho.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -132,7 +132,7 @@ class Processes:
         end = time.monotonic() + STOP_SECONDS
         for process in self.processes:
             process.wait(max(0.0, end - time.monotonic()))
-        # A honcho that was told to stop while it began, or was killed, leaves what it had started.
+        # A honcho that was stopped during its start, or killed, leaves what it had started.
         while lost := marked(self.environment[MARK]):
             for pid in lost:
                 with suppress(ProcessLookupError):
@@ -142,7 +142,7 @@ class Processes:
             self._output.close()
 
     def wait_healthy(self, seconds: float = 60.0) -> None:
-        """Return when the web process answers; raise when one ends or time is over."""
+        """Return when the web process answers; raise when a process ends or time is up."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             ended = [process.name for process in self.processes if process.has_ended]
@@ -164,13 +164,13 @@ class Processes:
         """Once: start again what has ended. A service that does not start is tried next time."""
         try:
             for service in local_services.start_services(services):
-                self._tell(f"{service.name} had ended and was started again")
+                self._print(f"{service.name} had ended and was started again")
         except local_services.ServiceError as error:
-            self._tell(str(error))
+            self._print(str(error))
         for process in self.processes:
-            self._tell(process.keep())
+            self._print(process.keep())
 
-    def _tell(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         if line and self._output:
             self._output.write(f"{line}\n".encode())
         elif line:
@@ -182,7 +182,7 @@ def marked(mark: str, name: str = MARK) -> list[int]:
     out."""
     pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # it ended meanwhile, or is somebody else's
+        with suppress(OSError):  # it ended meanwhile, or belongs to another user
             if f"{name}={mark}".encode() in path.read_bytes().split(b"\0"):
                 pids.append(int(path.parent.name))
     return pids

@@ -37,14 +37,14 @@ NO_SUPPORT = (
 
 
 def customers_reach_support() -> bool:
-    """Whether those who may order have somebody to ask."""
+    """Whether customers who may order have a support contact."""
     is_selling = settings.TIERCEL_CUSTOMERS_MAY_ORDER
     return bool(not is_selling or settings.TIERCEL_SUPPORT_EMAIL or settings.TIERCEL_SUPPORT_URL)
 
 
 @register()
 def support_is_named(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Find a shop that nobody answers for."""
+    """Find a shop without a support contact."""
     return [] if customers_reach_support() else [Warning(NO_SUPPORT, id="panel.W005")]
 
 

@@ -1,6 +1,6 @@
 """Approve, refuse or cancel an order that waits for authorisation.
 
-Each is taken once: whoever comes after another word changes nothing and gets False.
+Only the first decision counts: a later one changes nothing and gets False.
 """
 
 from __future__ import annotations
@@ -69,5 +69,5 @@ def _decided(order: Order, to: OrderState, **fields: str) -> bool:
 
 def _job(order: Order) -> Job:
     if order.job is None:
-        raise RuntimeError(f"order {order.key} waits for a word without a job")
+        raise RuntimeError(f"order {order.key} waits for authorisation without a job")
     return order.job

@@ -1,4 +1,4 @@
-"""Ends an order when its job is over."""
+"""Ends an order when its job has ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from panel.orders.pricing.trials import length
 
 @transaction.atomic
 def settle_order(order: Order) -> bool:
-    """End the order where its job is over; False where it is not, or somebody else was faster.
+    """End the order if its job has ended; False if it has not, or another process was faster.
     A job that needs a person leaves its order running."""
     if not order.is_open or order.job_id is None:
         return False
@@ -32,7 +32,7 @@ def settle_order(order: Order) -> bool:
 def _complete(order: Order) -> bool:
     fields: dict[str, object] = {}
     if order.intent == Intent.TRIAL:
-        # The provider may offer trials no more: this one was promised.
+        # The provider may no longer offer trials, but this one was promised.
         promised = length() or (order.trial_until or order.created_at) - order.created_at
         fields = dict.fromkeys(("trial_until", "revert_until"), Now() + promised)
     elif order.intent != Intent.REVERT:

@@ -1,4 +1,4 @@
-"""Changes of orders that happen automatically: an order ends when its job is over, is decided when
+"""Changes of orders that happen automatically: an order ends with its job, is decided when
 the billing system did not answer in time, and begins at the end of the period; a trial is reverted.
 
 Level-triggered: it does what the rows say is due, and any number of processes may run it at once.
@@ -40,15 +40,15 @@ MOST: Final = timedelta(minutes=5)
 SHARE: Final = 4
 """The pause is this part of the time that it lasts already."""
 TRIAL_PAUSE: Final = timedelta(minutes=10)
-"""After a trial that could not be taken back, before that is tried again."""
+"""Pause before another attempt to end a trial."""
 TOO_LATE: Final = marked(
     "Your provider's billing did not answer in time. Nothing was charged. Try again later."
 )
 
 
 def sweep_orders() -> None:
-    """End the orders whose jobs are over; decide what nobody decided in time; begin what is due;
-    take back the trials that are over. One order that fails the program stops no other."""
+    """End the orders whose jobs have ended; decide those without an answer in time; start what is
+    due; end expired trials. An error in one order stops no other."""
     now = database_now()
     running = Order.objects.open().select_related("volume").order_by("id")
     _each(settle_order, running.filter(job__state__in=OVER))
@@ -69,7 +69,7 @@ def overdue(order: Order) -> bool:
 
 
 def _forbidden_since(order: Order) -> OrderRefused | None:
-    """Why the order, which nobody answered, may not begin any more: the customer was suspended, or
+    """Why the unanswered order may not begin any more: the customer was suspended, or
     the mandate lowered, after it was placed."""
     customer = Customer.objects.select_for_update(no_key=True).get(pk=order.customer_id)
     if (refused := rights.suspended(customer)) is not None:
@@ -96,8 +96,8 @@ def _end_trial(order: Order) -> bool:
 
 
 def due_trials(now: datetime) -> list[Order]:
-    """Trials whose time is up and that nobody ordered for money, of those who have the volume
-    still; one that could not be taken back is tried again after `TRIAL_PAUSE`."""
+    """Trials whose time is up and that were not ordered for money, of customers who still have the
+    volume; a failed attempt is repeated after `TRIAL_PAUSE`."""
     done = Order.objects.filter(state=OrderState.COMPLETED)
     later = done.filter(volume=OuterRef("volume"), ended_at__gt=OuterRef("ended_at"))
     backs = Order.objects.filter(reverts=OuterRef("pk"))
@@ -209,7 +209,7 @@ def ready(now: datetime) -> Q:
 
 
 def put_off(order: Order, refused: OrderRefused, since: datetime | None) -> None:
-    """It could not begin or be taken back, though it should have `since` then."""
+    """Note that the order could not start or be undone, although it was due `since` then."""
     now = database_now()
     pause = min(max((now - (since or now)) / SHARE, LEAST), MOST)
     if order.obstacle != refused.code:
@@ -220,5 +220,5 @@ def put_off(order: Order, refused: OrderRefused, since: datetime | None) -> None
 def clear(order: Order) -> None:
     """Nothing is in the way any more."""
     if order.obstacle:
-        log.info("order %s need not wait any more", order.key)
+        log.info("order %s no longer has to wait", order.key)
     Order.objects.filter(pk=order.pk).update(again_at=None, obstacle="")

@@ -25,8 +25,8 @@ from storage.volumes.snapshot import VolumeSnapshot
 class Account:
     """`paid` is the price now (None without a plan), `on_trial` the trial that the plan is from,
     `untried` why the volume gets none. `mandate` is what the customer authorised and `left_minor`
-    what it leaves in this period; None where nobody knows. `others_minor` is what the customer's
-    other volumes cost a month (0 without a mandate: nobody asks)."""
+    what it leaves in this period; None where that is unknown. `others_minor` is what the customer's
+    other volumes cost a month (0 without a mandate: not needed)."""
 
     paid: Price | None
     on_trial: Order | None
@@ -37,7 +37,7 @@ class Account:
 
 
 def account_of(row: VolumeSnapshot, now: datetime) -> Account:
-    """Of the volume's customer, as the books say now."""
+    """Of the volume's customer, as recorded now."""
     customer = row.volume.customer
     mandate = mandate_limits.mandate_of(customer) if customer is not None else None
     return Account(
@@ -83,8 +83,8 @@ def evaluate(
     ask: OrderRequest, row: VolumeSnapshot, offer: Offer | None, now: datetime, account: Account
 ) -> Evaluation:
     """`row` is the volume's and `offer` that of the plan, None where there is no such offer (any
-    more). Writes nothing, and but for an order to take back asks nothing; who asks, and what runs,
-    is not looked at."""
+    more). Writes nothing and, except for an order to undo, reads nothing; ignores the requester and
+    running jobs."""
     if offer is None:
         return Evaluation(None, None, _retired())
     if offer.is_current and (account.on_trial is None or ask.trial):
@@ -164,8 +164,8 @@ def cache_before(row: VolumeSnapshot) -> dict[str, Any] | None:
 def no_offer(reason: str) -> OrderRefused:
     """The refusal for an offer that cannot be had; `reason` is the offer's."""
     is_full = reason == REASONS["no_space"]
-    way_out = "" if reason == NONE_FITS else SUPPORT
-    return OrderRefused("no_capacity" if is_full else "unavailable", reason or SUPPORT, way_out)
+    correction = "" if reason == NONE_FITS else SUPPORT
+    return OrderRefused("no_capacity" if is_full else "unavailable", reason or SUPPORT, correction)
 
 
 def _price(ask: OrderRequest, offer: Offer) -> Price:

@@ -1,4 +1,4 @@
-"""What somebody asks for, and why an order is refused."""
+"""A request for an order, and why an order is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class OrderRequest:
     """`plan` None is no cache. `agreed` is the price a month that was seen (minor units, currency;
     None = whatever it is). `when` None is the usual: a lower price from the end of the period on,
     everything else at once. `takes_back` is the order to undo. `by`: a person of the customer, the
-    billing system (which asks nobody's leave), or the panel itself at the end of a trial.
+    billing system (which needs no authorisation), or the panel itself at the end of a trial.
     `expected` is what was promised (`Order.expected`); the rest is who and where from.
     """
 
@@ -40,7 +40,7 @@ class OrderRequest:
 
 
 class OrderRefused(Exception):
-    """Nothing was written. `code` is stable; `message` says why and `way_out` what helps, in the
+    """Nothing was written. `code` is stable; `message` says why and `correction` what helps, in the
     customer's words and language; `url` is where that is done ("" = nowhere in particular).
     `order` is the one in the way, where it is one.
 
@@ -51,11 +51,11 @@ class OrderRefused(Exception):
     """
 
     def __init__(
-        self, code: str, message: str, way_out: str, *, url: str = "", order: Order | None = None
+        self, code: str, message: str, correction: str, *, url: str = "", order: Order | None = None
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = gettext(message) if message else ""
-        self.way_out = gettext(way_out) if way_out else ""
+        self.correction = gettext(correction) if correction else ""
         self.url = url
         self.order = order

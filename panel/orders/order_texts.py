@@ -27,7 +27,7 @@ PHASES = {
 }
 OTHER_PHASES = (marked("Getting ready"), marked("Changing your volume"))
 WAITING_TOO_LONG = 2
-"""So many vain contacts are passed over in silence."""
+"""Failed contacts that are not mentioned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ChangePhase:
 
 @dataclass(frozen=True, slots=True)
 class ChangeProgress:
-    """`left_seconds` is None where nobody knows."""
+    """`left_seconds` is None where it is unknown."""
 
     percent: int
     left_seconds: float | None
@@ -61,7 +61,7 @@ def phases(job: Job, steps: Sequence[Step]) -> tuple[ChangePhase, ...]:
 
 
 def sentence(job: Job, steps: Sequence[Step]) -> str:
-    """Where a change stands, in one or two sentences."""
+    """Progress of a change, in one or two sentences."""
     if job.state == State.SUCCEEDED:
         return _became(job)
     if job.state == State.CANCELLED:
@@ -127,7 +127,7 @@ class StateChip:
 
 
 def change_outcome(job: Job) -> StateChip:
-    """What became of a change, in a word or two, for the history."""
+    """The outcome of a change, in a word or two, for the history."""
     if job.state == State.SUCCEEDED:
         return StateChip("ok", "ok", gettext("done"))
     if job.state in (State.FAILED, State.CANCELLED):

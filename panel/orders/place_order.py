@@ -34,7 +34,7 @@ WAIT = marked("Wait a few minutes until that change has ended.")
 
 @transaction.atomic
 def place_order(ask: OrderRequest) -> Order:
-    """Order what is asked for; raises `OrderRefused`, and then nothing was written.
+    """Place the requested order; raises `OrderRefused`, and then writes nothing.
 
     A request `by` the billing system needs no person, no mandate and no authorisation. The same
     `idempotency_key` of the customer again is the same order. Customer and volume stay locked
@@ -68,7 +68,7 @@ def place_order(ask: OrderRequest) -> Order:
 
 def lock(volume: Volume) -> tuple[Customer, Volume]:
     """The customer and the volume as they are now, locked until the transaction ends. Raises
-    `OrderRefused` where the volume is nobody's."""
+    `OrderRefused` where the volume has no customer."""
     # To the customer whose volume it was a moment ago, it is not there any more
     # (`storage.row_security`).
     volumes = Volume.objects.filter(pk=volume.pk)
@@ -83,7 +83,7 @@ def lock(volume: Volume) -> tuple[Customer, Volume]:
 
 def preview(ask: OrderRequest) -> Evaluation:
     """What the order would be, and what is in its way. Nothing is ordered or locked; at most an
-    earlier order whose job is over is ended."""
+    earlier order whose job has ended is closed."""
     volume = ask.volume
     try:
         customer = rights.demand_customer(ask, volume)
@@ -181,7 +181,7 @@ def _order(
     ask: OrderRequest, customer: Customer, volume: Volume, evaluation: Evaluation, now: datetime
 ) -> Order:
     if evaluation.intent is None or evaluation.quote is None:
-        raise RuntimeError("an order that nothing is in the way of has an intent and a quote")
+        raise RuntimeError("an order without an obstacle has an intent and a quote")
     asks = settings.TIERCEL_BILLING_URL and ask.by == "person" and evaluation.costs_more
     state = OrderState.AUTHORISING if asks else OrderState.RUNNING
     return Order(

@@ -39,16 +39,16 @@ class PlanChoice:
 def offers_of(
     row: VolumeSnapshot, agreed: CachePlan | None = None, restored: CacheWish | None = None
 ) -> list[Offer]:
-    """No cache and the plans on sale, each with the reason why not. The volume's own plan is there
-    also when it is on sale no more, and so is the one that was `agreed` on before; `restored` is
-    the cache that comes back with it."""
+    """No cache and the plans on sale, each with the reason why not. The volume's own plan is
+    included even if it is no longer sold, and so is the one `agreed` on before; `restored` is the
+    cache that this one restores."""
     reserved_bytes = 0
     if row.host is not None and row.facts is not None and row.placement is not None:
         promised = reserved(row.host, row.facts, but_for=row.volume)
         reserved_bytes = promised.get(row.placement.vg_uuid, 0)
     agreed_id = agreed.pk if agreed is not None else None
-    theirs = [pk for pk in (row.volume.cache_plan_id, agreed_id) if pk is not None]
-    plans = CachePlan.objects.filter(on_offer=True) | CachePlan.objects.filter(pk__in=theirs)
+    own = [pk for pk in (row.volume.cache_plan_id, agreed_id) if pk is not None]
+    plans = CachePlan.objects.filter(on_offer=True) | CachePlan.objects.filter(pk__in=own)
     return offers(row, plans.distinct(), reserved_bytes, agreed_id, restored)
 
 
@@ -79,9 +79,9 @@ def _choice(row: VolumeSnapshot, offer: Offer, now: datetime, account: Account) 
     usual = evaluate(ask, row, offer, now, account)
     other = None
     if usual.intent == Intent.DOWNGRADE and usual.refusal is None:
-        turned: When = "now" if usual.due_at is not None else "period_end"
+        opposite: When = "now" if usual.due_at is not None else "period_end"
         other = evaluate(
-            OrderRequest(volume, offer.plan, when=turned), row, offer, now, account
+            OrderRequest(volume, offer.plan, when=opposite), row, offer, now, account
         ).quote
     return PlanChoice(
         offer=offer,

@@ -1,4 +1,4 @@
-"""Deleting a cache plan: only one that nobody ever had. Every other one is retired."""
+"""Deleting a cache plan: only one that was never used. Every other one is retired."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def why_kept(plan: CachePlan) -> str:
 
 
 def delete_plan(plan: CachePlan) -> None:
-    """Delete a plan that nobody ever had; raises `Refused` (in_use)."""
+    """Delete a plan that was never used; raises `Refused` (in_use)."""
     try:
         plan.delete()
     except ProtectedError:
-        reason = why_kept(plan) or f"{plan.name} cannot be deleted: somebody ordered it meanwhile."
+        reason = why_kept(plan) or f"{plan.name} cannot be deleted: it was ordered in the meantime."
         raise Refused("in_use", reason, "") from None

@@ -22,13 +22,13 @@ def reversal_of(order: Order, actor: User | None, **fields: Any) -> OrderRequest
 
 
 def restored_by(order: Order) -> CacheWish | None:
-    """The cache that undoing `order` brings back, whoever had set it up; None for none, or for that
-    of its plan."""
+    """The cache that undoing `order` restores, even one that staff set up; None for none, or for
+    that of its plan."""
     return cache_from_json(order.cache_back) if order.cache_back is not None else None
 
 
 def reversal_refusal(order: Order, volume: Volume, now: datetime) -> OrderRefused | None:
-    """Why `order` of `volume` (read just now) cannot be taken back; None where it can."""
+    """Why `order` of `volume` (just read) cannot be undone; None where it can."""
     late = order.revert_until is None or order.revert_until <= now
     if order.state != OrderState.COMPLETED or order.intent == Intent.REVERT or late:
         return OrderRefused(
@@ -61,8 +61,8 @@ def changed_since(order: Order, volume: Volume) -> OrderRefused | None:
 
 
 def cached_since(order: Order, has_cache: bool) -> OrderRefused | None:
-    """Whether somebody else gave the volume a cache after `order` had removed it: a new one is not
-    replaced by the old one."""
+    """Whether the volume got another cache after `order` had removed it: a new one is not replaced
+    by the old one."""
     return _changed(order) if has_cache and order.to_plan_id is None else None
 
 

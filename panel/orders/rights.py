@@ -42,7 +42,7 @@ def suspended(customer: Customer) -> OrderRefused | None:
 
 
 def demand_customer(ask: OrderRequest, volume: Volume) -> Customer:
-    """The customer the order is for; raises `OrderRefused`."""
+    """The customer of the order; raises `OrderRefused`."""
     if volume.customer is None:
         raise OrderRefused("not_allowed", "This volume has no customer.", "Ask your provider.")
     if volume.retired_at is not None or volume.destroyed_at is not None:

@@ -12,7 +12,7 @@ from storage.metrics.rates import CachedBy, Figures, Sums, figures
 from storage.metrics.rates.warming import NOTHING_LEARNT, CachePart, Learning, learning
 from storage.metrics.samples.aggregate import FIGURES, Aggregate, aggregate
 from storage.models import Volume
-from storage.volumes.ownership import each_theirs_since
+from storage.volumes.ownership import owned_since_by_volume
 
 LENGTH: Final = timedelta(hours=1)
 PARTS: Final = 24
@@ -68,7 +68,7 @@ def hours_of(volumes: Iterable[Volume], now: datetime) -> dict[int, Hour]:
         end,
         kind=FIGURES,
         step=PART_SECONDS,
-        since=each_theirs_since(volumes),
+        since=owned_since_by_volume(volumes),
         apart=True,
     ):
         parts.setdefault(each.subject_id, []).append(each)
@@ -96,7 +96,7 @@ def _hour(parts: list[Aggregate]) -> Hour:
 
 
 def _learning(parts: list[Aggregate]) -> Learning:
-    """As long as staff look at it: bcache tells its fill so seldom that it takes the whole hour."""
+    """As long as staff look at it: bcache reports its fill rarely, so this takes the hour."""
     is_seldom = parts[-1].last["technology"] == CachedBy.BCACHE
     first = 0 if is_seldom else PARTS // 2
     return learning([_cache_part(part) for part in parts if part.n >= first])

@@ -35,21 +35,21 @@ EARLY = (OrderState.SCHEDULED, OrderState.AUTHORISING, OrderState.PENDING)
 @require_safe
 @member_view
 def order(request: HttpRequest, key: str) -> HttpResponse:
-    """One order while it runs, and what became of it."""
+    """One order while it runs, and its outcome."""
     return render(request, "portal/order.html", _context(request, _order_of(request, key)))
 
 
 @require_safe
 @member_view
 def order_status(request: HttpRequest, key: str) -> HttpResponse:
-    """The part of that page that renews itself."""
+    """The part of that page that refreshes."""
     return render(request, "portal/_order.html", _context(request, _order_of(request, key)))
 
 
 @require_POST
 @member_view
 def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
-    """Stop an order before any work; later it is refused, and its page says why."""
+    """Cancel an order before its work begins; later the request is refused with the reason."""
     order = _order_of(request, key)
     refused = rights.outsider(request.user, order.volume)
     try:
@@ -58,7 +58,7 @@ def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
         requester = Requester(cast("User", request.user), address_of(request), Origin.PORTAL)
         authorisation.cancel_order(order, requester)
     except OrderRefused as late:
-        messages.warning(request, f"{late.message} {late.way_out}")
+        messages.warning(request, f"{late.message} {late.correction}")
         return redirect("my-order", order.key)
     messages.success(request, gettext("Cancelled. Nothing was charged or changed."))
     return redirect("my-order", order.key)
@@ -67,7 +67,7 @@ def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def order_revert(request: HttpRequest, key: str) -> HttpResponse:
-    """What taking an order back costs and does; sent back, it is ordered."""
+    """Show what undoing an order costs and does; a POST orders it."""
     order = _order_of(request, key)
     if request.method != "POST":
         return _revert(request, order, None)
@@ -91,14 +91,14 @@ def order_revert(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _charges(request: HttpRequest, order: Order) -> bool:
-    """Whether undoing it has to be paid for: only then who sits there must show who they are."""
+    """Whether undoing costs money: only then must the customer confirm their identity."""
     return preview(reversal_of(order, cast("User", request.user))).costs_more
 
 
 def _revert(request: HttpRequest, order: Order, refused: OrderRefused | None) -> HttpResponse:
     evaluation = preview(reversal_of(order, cast("User", request.user)))
     obstacle = refused or evaluation.refusal
-    # A price that changed is shown anew, to be confirmed or not.
+    # A changed price must be confirmed again.
     is_shown = obstacle is None or obstacle.code == "price_changed"
     quote = evaluation.quote if is_shown and evaluation.refusal is None else None
     context = {
@@ -127,8 +127,7 @@ def _order_of(request: HttpRequest, key: str) -> Order:
 
 
 def _warming(order: Order, proof: Proof | None) -> Card | None:
-    """How fast the volume is meanwhile: the best moment of a new cache is while its report waits
-    for it to be warm."""
+    """How fast the volume is while the report waits for the new cache to be warm."""
     is_warming = order.state == OrderState.COMPLETED and order.to_plan_id is not None
     if not is_warming or proof is None or proof.is_over:
         return None
@@ -162,7 +161,7 @@ def _context(request: HttpRequest, order: Order) -> dict[str, object]:
         "poll_seconds": order_progress.poll_seconds(order, proof),
         "warming": _warming(order, proof),
         "report_url": reverse("my-report", args=[order.key]) if is_ready else "",
-        # Also where ordering was closed meanwhile: nobody is held to an order that has not begun.
+        # Also after ordering was closed: a customer may always cancel an order that has not begun.
         "may_cancel": rights.outsider(request.user, order.volume) is None and order.state in EARLY,
         "may_revert": may_order and can_go_back,
         "then": plan_texts.after_reversal(order) if can_go_back else "",

@@ -59,7 +59,7 @@ def _after(order: Order) -> str:
 
 
 def phases_of(order: Order, steps: Sequence[Step], proof: Proof | None) -> tuple[ChangePhase, ...]:
-    """The order's way, each part with how far it is: payment where somebody is asked for it, the
+    """The phases of an order with their progress: the payment where one has to be confirmed, the
     work, and for a plan the time until its report."""
     if order.state == OrderState.SCHEDULED:
         return (
@@ -67,7 +67,7 @@ def phases_of(order: Order, steps: Sequence[Step], proof: Proof | None) -> tuple
             ChangePhase(gettext("Changing your plan"), "next"),
         )
     if order.job is None:
-        # What was there already and only goes on: no work for a host.
+        # The cache exists already and stays: no work for a host.
         is_done = order.state == OrderState.COMPLETED
         return (ChangePhase(gettext("Done"), "done" if is_done else "failed"),)
     parts = [*_payment(order), *_work(order, order.job, steps)]
@@ -107,7 +107,7 @@ def _report(order: Order, proof: Proof | None) -> list[ChangePhase]:
 
 
 def sentence_of(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
-    """Where the order stands, in a few sentences."""
+    """The state of the order, in a few sentences."""
     match order.state:
         case OrderState.SCHEDULED:
             return _scheduled(order)
@@ -162,7 +162,7 @@ def _because(order: Order) -> str:
 
 
 def _failed(order: Order, steps: Sequence[Step]) -> str:
-    # Recorded by a worker, in English: what the job says is made anew.
+    # A worker recorded it in English: the job's sentence is made again in the customer's language.
     if order.job is not None and order.job.is_over and order.job.state != State.SUCCEEDED:
         text = sentence(order.job, steps)
     elif order.reason:
@@ -214,7 +214,7 @@ def _proof(proof: Proof | None) -> str:
 
 
 def order_outcome(order: Order) -> StateChip:
-    """What became of the order, in a word or two, for the history."""
+    """The outcome of the order, in a word or two, for the history."""
     match order.state:
         case OrderState.COMPLETED:
             return StateChip("ok", "ok", gettext("done"))
@@ -239,7 +239,7 @@ def _capital(text: str) -> str:
 
 
 def poll_seconds(order: Order, proof: Proof | None) -> int:
-    """How often the order's page should look again; 0 where nothing changes by itself soon."""
+    """How often the order's page refreshes; 0 where no change is expected soon."""
     if order.is_open:
         return 2
     if order.state == OrderState.COMPLETED and proof is not None and not proof.is_over:

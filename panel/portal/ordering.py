@@ -1,8 +1,8 @@
 """Customers choose a cache plan: cards, a confirmation, an order.
 
-The price shown on the confirmation is the price agreed on: it comes back with the answer, and a
-plan whose price has changed meanwhile is asked about again. What may be ordered, and what it costs,
-is `panel.orders`' to say.
+The price shown on the confirmation is the price agreed on: the form returns it, and a plan whose
+price has changed meanwhile must be confirmed again. `panel.orders` decides what may be ordered and
+what it costs.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     notices = volume_notices(request.user, row.volume)
     context = {
         "volume": row.volume,
-        # A forecast that knows no more than today's figures says them too.
+        # A forecast that has only today's figures repeats them.
         "today": None if says_today(cards, use) else today(use),
         "cards": cards,
         "obstacle": obstacle(cards) if barred is None and not notices["suspended"] else None,
         "no_help": no_help(cards),
         "shared": shared_forecast(cards),
-        # One thing is suggested: to keep what is on trial comes first.
+        # The page suggests one thing; keeping a trial comes first.
         "best": best(cards) if trial is None else None,
         "enough": spares_dearer(cards) if trial is None else None,
         "headroom": headroom(row.volume.customer, now, of=dearest(cards)),
@@ -133,7 +133,7 @@ class Wanted:
 
     @property
     def is_charged(self) -> bool:
-        """Whether a month costs more than now: only then who sits there must show who they are."""
+        """Whether a month costs more than now: only then is the identity confirmed first."""
         paid = prices.paid(self.row.volume)
         return self.agreed_minor > (paid.minor if paid is not None else 0)
 
@@ -150,10 +150,10 @@ class Wanted:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def confirm_choice(request: HttpRequest, key: str, choice: str) -> HttpResponse:
-    """What a choice costs and does; sent back, it is ordered. In the address, `trial` is for
-    nothing and for a time, and `when` the time that was chosen before."""
+    """Show what a choice costs and does; a POST orders it. In the address, `trial` is for nothing
+    and for a time, and `when` the time that was chosen before."""
     row, is_post, now = row_of(request, key), request.method == "POST", database_now()
-    # A plan that is sold no more since the page was opened is refused with the reason.
+    # A plan that was retired since the page was opened is refused with the reason.
     seen = CachePlan.objects.filter(key=choice).first() if is_post else None
     offer = next((offer for offer in offers_of(row, seen) if offer.key == choice), None)
     if offer is None:
@@ -247,7 +247,7 @@ def _confirm(
         "address": proposal.address,
         "refused": refused,
         "order_in_the_way": refused.order if refused is not None else None,
-        # A price that changed is shown anew, to be confirmed or not.
+        # A changed price must be confirmed again.
         "can_confirm": refused is None or refused.code == "price_changed",
         "now": plan_texts.plan_now(plan, on_trial=on_trial) if plan is not None else "",
         "paid": paid,
@@ -261,14 +261,14 @@ def _confirm(
 
 
 def _same(request: HttpRequest, refused: OrderRefused, proposal: Wanted) -> Order | None:
-    """The order that runs, where it is for the same plan: a second window, and this is it."""
+    """The running order, if it is for the same plan: the customer ordered in a second window."""
     if refused.order is None or refused.order.to_plan != proposal.choice.offer.plan:
         return None
     return orders_of(request.user).filter(pk=refused.order.pk).first()
 
 
 def agreed_price(request: HttpRequest) -> tuple[int, str]:
-    """What the form says was seen; a price that nothing has where it says none."""
+    """The price that the form showed; an impossible price where the form has none."""
     typed = request.POST.get("price_minor", "")
     minor = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 15 else -1
     return minor, request.POST.get("currency", "")

@@ -30,10 +30,10 @@ from storage.volumes.snapshot import VolumeSnapshot
 OF_ACCOUNT: Final = frozenset({"cap_unknown", "too_soon"})
 """Codes of refusals that have the same reason for every plan."""
 MISFITS: Final = frozenset({NONE_FITS, TOO_LARGE})
-"""Reasons against plans of which nothing is to be expected, however the account stands."""
+"""Reasons against plans that promise nothing, whatever the state of the account."""
 
 AMPLE: Final = 10
-"""So many times the dearest plan's price, and no one needs to know what is left."""
+"""With so many times the dearest plan's price left, the rest of the limit is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +69,17 @@ class PlanCard:
         return self.choice.intent == Intent.DOWNGRADE
 
     @property
-    def is_vain(self) -> bool:
-        """By the figures it would not help."""
+    def has_no_benefit(self) -> bool:
+        """Whether the figures say that it would not help."""
         return self.has_already or (self.expected is not None and self.expected.kind == "no_help")
 
     @property
     def is_better(self) -> bool:
         """Whether it can be ordered or tried now and is more than the volume has."""
         plan = self.offer.plan
-        is_other = plan is not None and not self.offer.is_current and not self.is_less
-        return is_other and not self.is_vain and (self.has_trial or self.choice.refusal is None)
+        if plan is None or self.offer.is_current or self.is_less or self.has_no_benefit:
+            return False
+        return self.has_trial or self.choice.refusal is None
 
     @property
     def saved_seconds(self) -> float | None:
@@ -104,7 +105,7 @@ class PlanCard:
             return ""
         if self.offer.reason and refusal.message == gettext(self.offer.reason):
             return refusal.message
-        return f"{refusal.message} {refusal.way_out}"
+        return f"{refusal.message} {refusal.correction}"
 
 
 def plan_cards(
@@ -161,7 +162,7 @@ def enough_plan(cards: Sequence[PlanCard]) -> PlanCard | None:
 
 
 def spares_dearer(cards: Sequence[PlanCard]) -> PlanCard | None:
-    """The plan that is enough where a dearer one helps too; None else."""
+    """The plan that is enough where a more expensive one helps too; None else."""
     cheapest = enough_plan(cards)
     if cheapest is None or cheapest.offer.price_minor == _helping(cards)[-1].offer.price_minor:
         return None
@@ -180,7 +181,7 @@ def _helping(cards: Sequence[PlanCard]) -> list[PlanCard]:
 
 
 def shared_forecast(cards: Sequence[PlanCard]) -> Expectation | None:
-    """What is to be expected of every plan alike, to be said once; None where they differ."""
+    """The expectation that all plans share, shown once; None where they differ."""
     expected = [card.expected for card in cards if card.offer.plan is not None and card.expected]
     if len(expected) < 2 or any(
         (each.text, each.basis) != (expected[0].text, expected[0].basis) for each in expected
@@ -190,8 +191,8 @@ def shared_forecast(cards: Sequence[PlanCard]) -> Expectation | None:
 
 
 def obstacle(cards: Sequence[PlanCard]) -> OrderRefused | None:
-    """What keeps the customer from everything that has to be paid for, to be said once for the
-    page; None where something can be ordered, or is refused for a reason of its own."""
+    """Why the customer can order nothing that costs money, shown once for the page; None where
+    something can be ordered, or is refused for a reason of its own."""
     refused = [card.choice.refusal for card in cards if card.choice.refusal is not None]
     for_all = [
         each for each in refused if each.code in OF_ACCOUNT or each.message == gettext(NONE_FITS)
@@ -211,13 +212,13 @@ def says_today(cards: Sequence[PlanCard], use: Use) -> bool:
 
 
 def no_help(cards: Sequence[PlanCard]) -> Expectation | None:
-    """What to say of all plans at once where none of those that cost more would help."""
+    """The expectation shown once for all plans where none that costs more would help."""
     more = [
         card
         for card in cards
         if card.offer.plan is not None and not card.offer.is_current and not card.is_less
     ]
-    return more[0].expected if more and all(card.is_vain for card in more) else None
+    return more[0].expected if more and all(card.has_no_benefit for card in more) else None
 
 
 def dearest(cards: Sequence[PlanCard]) -> int:

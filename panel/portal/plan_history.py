@@ -22,8 +22,8 @@ ROWS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class PlanHistoryEntry:
-    """`charge_minor` is what was charged at once, None where nothing was or nobody recorded it;
-    `report_url` is "" where there is no report."""
+    """`charge_minor` is what was charged at once, None where nothing was charged or no amount was
+    recorded; `report_url` is "" where there is no report."""
 
     name: str
     url: str
@@ -54,7 +54,7 @@ def of_order(order: Order) -> PlanHistoryEntry:
     """An order as a row."""
     proof = getattr(order, "proof", None)
     is_done = order.state == OrderState.COMPLETED
-    is_told = proof is not None and proof.state == ProofState.READY
+    has_report = proof is not None and proof.state == ProofState.READY
     return PlanHistoryEntry(
         order_progress.title(order),
         reverse("my-order", args=[order.key]),
@@ -65,7 +65,7 @@ def of_order(order: Order) -> PlanHistoryEntry:
         order.created_at,
         _name(order.actor),
         order_progress.order_outcome(order),
-        reverse("my-report", args=[order.key]) if is_told else "",
+        reverse("my-report", args=[order.key]) if has_report else "",
     )
 
 

@@ -52,14 +52,14 @@ def price_lines(quote: Quote, paid: Price | None) -> list[PriceLine]:
         return []
     today = gettext("Nothing is due")
     if quote.charge_minor and paid is not None and paid.minor:
-        today = gettext("Rest of this month, less what you have paid for it")
+        today = gettext("Rest of this month, less what you have already paid")
     elif quote.charge_minor:
         today = gettext("Rest of this month")
     credit = amount(quote.credit_minor, quote.currency)
-    invoice = gettext("Next invoice for this volume: a whole month")
+    invoice = gettext("Next invoice for this volume: one full month")
     if quote.credit_minor and quote.price_minor:
         invoice = gettext(
-            "Next invoice for this volume: a month, less {credit} for what you paid too much"
+            "Next invoice for this volume: one month, less a credit of {credit}"
         ).format(credit=credit)
     elif quote.credit_minor:
         invoice = gettext("Credit on the next invoice")
@@ -194,10 +194,10 @@ def terms(
     has_own_cache: bool,
     ends_trial: bool,
 ) -> SafeString:
-    """What is agreed on: the price, for how long, and how the order can be undone. `plan_back` is
-    the plan that this leads to, `is_later` whether the change usually waits for the end of the
-    month, `has_own_cache` whether there is a cache of the provider without a plan, `ends_trial`
-    whether the order ends a trial."""
+    """The terms: the price, for how long, and how the order can be undone. `plan_back` is the plan
+    that this leads to, `is_later` whether the change usually waits for the end of the month,
+    `has_own_cache` whether there is a cache of the provider without a plan, `ends_trial` whether
+    the order ends a trial."""
     price = _figure(amount(offer.price_minor, offer.currency))
     if is_trial:
         return format_html(
@@ -215,7 +215,7 @@ def terms(
     parts.append(_undo(plan_back, has_own_cache=has_own_cache))
     if ends_trial:
         parts.append(
-            SafeString(gettext("Your free trial ends with this order and does not come back."))
+            SafeString(gettext("Your free trial ends with this order and cannot be resumed."))
         )
     if is_later:
         parts.append(SafeString(gettext(NEEDS)))
@@ -265,7 +265,7 @@ def back_to(order: Order) -> str:
 
 
 def after_reversal(order: Order) -> str:
-    """What becomes of the volume when the order is undone."""
+    """What happens to the volume when the order is undone."""
     if order.plan_back is not None:
         return gettext("Your volume returns to its former plan. The cache starts empty.")
     if order.had_free_cache:

@@ -30,7 +30,7 @@ POLLS: tuple[int, int] = (5, 60)
 @require_safe
 @member_view
 def my_report(request: HttpRequest, key: str) -> HttpResponse:
-    """What an order brought; `print` leaves out all but the report."""
+    """The result of an order; `print` shows the report alone."""
     order = get_object_or_404(orders_of(request.user), key=key, state=OrderState.COMPLETED)
     proof = Proof.objects.visible_to(request.user).defer("before").filter(order=order).first()
     return _report(request, order, proof, plain=True)
@@ -39,7 +39,7 @@ def my_report(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @staff_view()
 def report(request: HttpRequest, key: str) -> HttpResponse:
-    """The same as its customer reads it, from the ledger."""
+    """The same as the customer sees it, linked from the ledger."""
     proofs = (
         Proof.objects.visible_to(request.user)
         .defer("before")
@@ -72,7 +72,7 @@ def _report(
     if proof is not None:
         context |= _context(order, proof)
     if request.headers.get("HX-Request") and context["poll_seconds"] is None:
-        # It came while somebody waited: figures and charts are there now.
+        # The report was finished while its page was open: figures and charts are there now.
         return HttpResponseClientRefresh()
     return render(request, "portal/report.html", context)
 
@@ -86,14 +86,14 @@ def _context(order: Order, proof: Proof) -> dict[str, object]:
         "chip": proof_texts.chip(proof),
         "notes": proof_texts.notes(proof),
         "rows": proof_texts.rows(proof.result) if is_ready else [],
-        "told": proof.result,
+        "measured": proof.result,
         "expected": proof_texts.expected(order),
         "held": proof_texts.held(order, proof.result),
         "suggests_revert": order.intent != Intent.DOWNGRADE
         and (proof_texts.are_writes_judged(proof) or not proof_texts.takes_writes(proof))
-        and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or proof_texts.is_dearly_won(proof)),
+        and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or proof_texts.gain_costs_speed(proof)),
         "reads_verdict": proof_texts.reads_verdict(proof.result),
-        "is_told": proof_texts.reads_verdict(proof.result) in (Verdict.GAIN, Verdict.LOSS),
+        "is_conclusive": proof_texts.reads_verdict(proof.result) in (Verdict.GAIN, Verdict.LOSS),
         "window_seconds": (proof.before_end - proof.before_start).total_seconds(),
     }
 
@@ -101,7 +101,7 @@ def _context(order: Order, proof: Proof) -> dict[str, object]:
 def _chart(
     request: HttpRequest, order: Order, proof: Proof | None, *, plain: bool
 ) -> dict[str, object]:
-    """The chart around the order, unless its page is asked for another time."""
+    """The chart around the order, unless the request names another period."""
     if proof is None or "print" in request.GET:
         return {}
     if not {"range", "from"} & set(request.GET):
@@ -122,7 +122,7 @@ def _around(proof: Proof) -> tuple[datetime, datetime]:
 
 
 def _poll_seconds(proof: Proof | None) -> int | None:
-    """After how many seconds an unfinished report is asked for again; None for a finished one."""
+    """The seconds until the page of an unfinished report refreshes; None for a finished one."""
     if proof is not None and proof.is_over:
         return None
     short, long = POLLS

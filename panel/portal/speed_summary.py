@@ -32,7 +32,7 @@ PATIENCE_SECONDS: Final = 1800
 @dataclass(frozen=True, slots=True)
 class SpeedSummary:
     """`word` is the answer, `text` why. `icon` is a name of `templates/icons`. `figure` is what a
-    read takes, "" where nobody can tell; `why_none` then says why in a few words, for a list.
+    read takes, "" where it is unknown; `why_none` then gives the reason in a few words, for a list.
     `waits_for_disk`: it has no cache, and its reads wait for a slow disk."""
 
     tone: Tone

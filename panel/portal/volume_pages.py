@@ -104,7 +104,7 @@ def _orderable(request: HttpRequest, volumes: Iterable[Volume]) -> set[int]:
 @require_POST
 @member_view
 def count_heat(request: HttpRequest, key: str) -> HttpResponse:
-    """Count how soon the volume's data are used again, or no more (`end`)."""
+    """Turn the measurement of how soon the volume's data is used again on, or off (`end`)."""
     volume = get_object_or_404(volumes_of(request.user), key=key)
     if not Volume.objects.orderable_by(request.user).filter(pk=volume.pk).exists():
         messages.warning(request, gettext("Your role does not allow this."))
@@ -113,10 +113,10 @@ def count_heat(request: HttpRequest, key: str) -> HttpResponse:
     set_counting(volume, allowed=not is_end)
     if is_end:
         messages.success(
-            request, gettext("This will no longer be counted. What was counted is deleted.")
+            request, gettext("The measurement is off. The data measured so far was deleted.")
         )
     else:
-        messages.success(request, gettext("This may be counted from now on."))
+        messages.success(request, gettext("The measurement is allowed."))
     return redirect("my-volume", key)
 
 
@@ -173,7 +173,7 @@ def _last_change(done: Job | None, now: datetime, hour: Hour | None = None) -> d
 
 
 def _suggested(request: HttpRequest, row: VolumeSnapshot, now: datetime) -> PlanCard | None:
-    """The plan that a volume without a cache may try, or buy; None where nothing is to be said."""
+    """The plan suggested for a volume without a cache, to try or to buy; None for no suggestion."""
     if rights.barred(request.user, row.volume) is not None:
         return None
     use, every = use_of(row, now), choices(row, now)
@@ -202,7 +202,7 @@ def _last(request: HttpRequest, volume: Volume) -> dict[str, object] | None:
 @require_safe
 @member_view
 def volume_glance(request: HttpRequest, key: str) -> HttpResponse:
-    """The answer alone: the element of the volume's page that renews itself."""
+    """The answer alone: the element of the volume's page that refreshes."""
     volume = get_object_or_404(volumes_of(request.user), key=key)
     return render(request, "portal/_glance.html", {"card": _card(volume, None), "volume": volume})
 
@@ -210,8 +210,8 @@ def volume_glance(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @member_view
 def volume_running(request: HttpRequest, key: str) -> HttpResponse:
-    """The change that runs, as the pages of a volume show it. At its end the page is loaded again,
-    since plan, price and history are others now."""
+    """The change that runs, as the pages of a volume show it. At its end the page reloads, since
+    plan, price and history have changed."""
     volume = get_object_or_404(volumes_of(request.user), key=key)
     running = changes_of(request.user).filter(volume=volume).unfinished().first()
     if running is None and request.headers.get("HX-Request"):
@@ -244,7 +244,7 @@ def _card(volume: Volume, running: Job | None) -> Card:
 @require_safe
 @member_view
 def member_figures(request: HttpRequest, key: str) -> HttpResponse:
-    """The latest figures alone: the element of the charts' page that renews itself."""
+    """The latest figures alone: the element of the charts' page that refreshes."""
     row = row_of(request, key)
     return render(request, "portal/_figures.html", {"row": row, "volume": row.volume})
 
@@ -252,8 +252,8 @@ def member_figures(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @member_view
 def plan_change(request: HttpRequest, key: str) -> HttpResponse:
-    """One change of plan while it runs, and what became of it, also once newer ones came; that of
-    an order is told there."""
+    """One change of plan while it runs, and its outcome, also after newer ones; the change of an
+    order is on the order's page."""
     order = orders_of(request.user).filter(job__key=key).first()
     if order is not None:
         return redirect("my-order", order.key)
@@ -266,7 +266,7 @@ def plan_change(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @member_view
 def change_status(request: HttpRequest, key: str) -> HttpResponse:
-    """The part of that page that renews itself until the change is over."""
+    """The part of that page that refreshes until the change is over."""
     return render(request, "portal/_change.html", _status(request, key))
 
 

@@ -15,8 +15,8 @@ from storage.models import Volume
 @require_safe
 @cache_control(private=True, no_store=True)
 def volume_series(request: HttpRequest, key: str) -> HttpResponse:
-    """A volume's series for its charts, with the summary in words. It names no host; who is not
-    staff, and `plain` charts, get no more than their lines."""
+    """A volume's series for its charts, with the summary in words. It names no host; customers, and
+    `plain` charts, get only the lines of their charts."""
     plain = True if "plain" in request.GET else None
     return series_answer(_volume(request, key, plain=plain), request)
 

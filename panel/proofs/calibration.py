@@ -25,12 +25,12 @@ from storage.models import ForecastRecord
 from storage.planner.technologies.lookup import of_layout
 
 NOMINAL: Final = 0.9
-"""So many ranges should hold."""
+"""Share of ranges that should hold."""
 ENOUGH_ORDERS: Final = 20
 NEWEST: Final = 1_000
 """Older orders say little of the present forecasts, and the page must not grow with the years."""
 JUDGED: Final = 200
-"""So many of one technology decide by how much its ranges are widened."""
+"""Number of orders of one technology that decide how much its ranges are widened."""
 LEAST_HALF: Final = 0.005
 """No range is taken to be narrower: half a point to each side."""
 WORST: Final = 10
@@ -50,7 +50,7 @@ def kind_name(kind: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldForecast:
     """The share of reads from SSD (0 to 1) that an order was forecast to bring, and what was
-    measured. `widened`: the range was drawn so many times as wide as the model had it."""
+    measured. `widened`: the factor by which the range exceeded the model's."""
 
     order: str
     volume: str
@@ -215,7 +215,7 @@ def judge_forecasts(now: datetime) -> None:
 
 
 def wilson(successes: int, of: int) -> tuple[float, float]:
-    """Between what a share lies with a probability of 90 % (Wilson, "Probable inference", JASA
+    """The 90 % interval of a share (Wilson, "Probable inference", JASA
     1927)."""
     z = NormalDist().inv_cdf((1 + NOMINAL) / 2)
     share, weight = successes / of, z * z / of

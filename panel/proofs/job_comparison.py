@@ -11,7 +11,7 @@ from storage.metrics.compare import Compared, compared, is_enough
 from storage.metrics.rates import FiguresWindow
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples.window import window
-from storage.volumes.ownership import theirs_since
+from storage.volumes.ownership import owned_since
 
 HOUR: Final = timedelta(hours=1)
 SOON: Final = timedelta(minutes=10)
@@ -134,7 +134,7 @@ def last_change(done: Job | None, now: datetime) -> JobComparison | None:
     and where the hour before was in part another customer's. Five queries."""
     if done is None or done.started_at is None or done.ended_at is None:
         return None
-    since = theirs_since(done.its_volume)
+    since = owned_since(done.its_volume)
     if now - done.ended_at < SOON or (since is not None and since > done.started_at - HOUR):
         return None
     comparison = compare_job(done, HOUR, now, latest=True)

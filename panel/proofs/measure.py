@@ -35,7 +35,7 @@ from storage.analysis.before_after.change import LEAST
 from storage.analysis.sample_blocks import blocks
 from storage.database_clock import database_now
 from storage.models import Volume
-from storage.volumes.ownership import theirs_since
+from storage.volumes.ownership import owned_since
 
 
 class Reason(StrEnum):
@@ -65,9 +65,9 @@ SENTENCES: Final = {
 
 
 LEAST_COVERAGE: Final = 0.5
-"""Where less of a window has figures, it is their lack that is told, not a lack of use."""
+"""Where less of a window has figures, the report names missing figures, not a lack of use."""
 LATE_SAMPLES: Final = 2
-"""So many intervals of samples after the end of a window all its figures are there."""
+"""Sample intervals after the end of a window until all its figures exist."""
 
 
 def begin_proof(order: Order, *, window_seconds: int | None = None) -> Proof | None:
@@ -112,7 +112,7 @@ def advance(proof: Proof, now: datetime) -> bool:
 
 
 def _await_warmth(proof: Proof, now: datetime) -> bool:
-    """Let the measuring begin once the hit rate is flat, or the wait is over."""
+    """Start the measurement once the hit rate is flat, or after the longest wait."""
     order, step = proof.order, proof.block_seconds
     done = _done_at(order)
     length = proof.before_end - proof.before_start
@@ -136,7 +136,7 @@ def _await_warmth(proof: Proof, now: datetime) -> bool:
 
 
 def _compare(proof: Proof, now: datetime) -> bool:
-    """Hold the time after against the one before, once it is over."""
+    """Compare the time after with the time before, once it has ended."""
     order = proof.order
     if proof.after_start is None or proof.after_end is None:
         return False
@@ -210,14 +210,14 @@ def _lengths(order: Order, done: datetime) -> tuple[int, int]:
 
 
 def _nothing_before(order: Order, until: datetime, step: int) -> datetime:
-    """Since when the volume was theirs and as it was when the order came: an earlier change and the
-    time its cache took to warm up are no part of the time before."""
+    """Since when the customer had the volume in the state before the order: an earlier change and
+    the time its cache took to warm up are no part of the time before."""
     volume = order.volume
     earlier = _touching(order).filter(ended_at__lte=until).aggregate(last=Max("ended_at"))["last"]
     warm = Proof.objects.filter(order__volume=volume, after_start__lte=until).exclude(order=order)
     times = (
         volume.created_at,
-        theirs_since(volume),
+        owned_since(volume),
         earlier,
         warm.aggregate(last=Max("after_start"))["last"],
     )
@@ -239,7 +239,7 @@ def _warmed(volume: Volume, changed: datetime, until: datetime, step: int) -> da
 
 def _changed_at(order: Order, since: datetime) -> datetime | None:
     """When the volume was touched first after the order's own job, None where it was not. A volume
-    that is somebody else's now counts as changed at once."""
+    that has another customer now counts as changed at once."""
     if order.volume.customer_id != order.customer_id:
         return since
     later = _touching(order).filter(started_at__gte=since).order_by("started_at").first()
@@ -317,7 +317,7 @@ def missing() -> QuerySet[Order]:
 
 
 def unfinished() -> QuerySet[Proof]:
-    """Proofs that are not over, with what is asked of their orders."""
+    """Unfinished proofs, with the required fields of their orders."""
     open_ = Proof.objects.filter(state__in=(ProofState.WAITING, ProofState.MEASURING))
     return open_.select_related("order__job", "order__volume", "order__from_plan", "order__to_plan")
 

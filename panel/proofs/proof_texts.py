@@ -89,7 +89,7 @@ def chip(proof: Proof) -> StateChip:
     """The proof in a word, for lists."""
     if proof.state == ProofState.READY:
         shown = KEPT if is_kept(proof) else CHIPS[Verdict(proof.verdict)]
-        shown = SLOWER if is_dearly_won(proof) else shown
+        shown = SLOWER if gain_costs_speed(proof) else shown
         return replace(shown, text=gettext(shown.text))
     if proof.state == ProofState.IMPOSSIBLE:
         return StateChip("quiet", "cut", gettext("not measurable"))
@@ -130,7 +130,7 @@ def _headline(proof: Proof) -> str:
     return gettext(HEADLINES[Verdict(proof.verdict)])
 
 
-def is_dearly_won(proof: Proof) -> bool:
+def gain_costs_speed(proof: Proof) -> bool:
     """Whether there is a gain, and yet a read surely takes longer, or a write notably longer: no
     customer would call that help."""
     is_slower = _is_read_slower(proof.result) or _writes_verdict(proof.result) == Verdict.LOSS
@@ -264,7 +264,7 @@ def notes(proof: Proof) -> list[str]:
 
 
 def rows(result: Mapping[str, Any]) -> list[ReportRow]:
-    """The figures before and after; those that nobody knows are left out."""
+    """The figures before and after; unknown ones are left out."""
     writes, figures = result.get("writes"), list[ReportRow]()
     if reads_verdict(result) is not None:
         figures.append(_row(gettext("Reads from SSD"), result, "hit_rate", percent))

@@ -15,7 +15,7 @@ SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class ScatterTick:
-    """A share, and where its lines of the grid lie, in pixels."""
+    """A share, and the position of its grid line, in pixels."""
 
     x: str
     y: str
@@ -24,7 +24,7 @@ class ScatterTick:
 
 @dataclass(frozen=True, slots=True)
 class ScatterPoint:
-    """Where an order lies; its range goes from `low` to `high`, in pixels from the left."""
+    """The position of an order; its range goes from `low` to `high`, in pixels from the left."""
 
     x: str
     y: str

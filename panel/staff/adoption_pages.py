@@ -124,8 +124,8 @@ def _summary(judged: tuple[Judgement, ...]) -> str:
 @staff_view(Right.OPERATE)
 @require_POST
 def confirm_adoption(request: HttpRequest) -> HttpResponse:
-    """Adopt the rows that stayed ticked on the preview (`take`); every row is judged again, so that
-    a repeated click or another person's adoption in between does no harm."""
+    """Adopt the rows that stayed ticked on the preview (`take`); every row is checked again, so a
+    repeated click or a concurrent adoption does no harm."""
     try:
         asks, make_customers = signed_questions(request.POST.get("sealed", ""), request.user.pk)
     except BadSignature:
@@ -184,7 +184,7 @@ def tag_adopted(request: HttpRequest) -> HttpResponse:
 
 
 def _person(request: HttpRequest) -> AbstractBaseUser:
-    """The signed-in person; `staff_view` admits nobody else."""
+    """The signed-in person; `staff_view` requires one."""
     return cast("AbstractBaseUser", request.user)
 
 

@@ -22,7 +22,7 @@ from storage.templatetags.units import stamp
 from storage.volumes.wish_diff import changes
 
 LAST = 20
-NOBODY = "Tiercel"
+PANEL_ITSELF = "Tiercel"
 TEXT_LIMIT = 200
 WISH: Final = "wish"
 """The field that has a whole structure in it."""
@@ -40,8 +40,8 @@ class FieldChange:
 @dataclass(frozen=True, slots=True)
 class Edit:
     """What one statement changed: nothing but the label "created" for the first one. `who` is the
-    address of an account, "Tiercel" for what no person asked for; `how` an API token or a job; `of`
-    what was changed where that is not the page's own record."""
+    address of an account, "Tiercel" for changes by the panel itself; `how` an API token or a job;
+    `of` what was changed where that is not the page's own record."""
 
     at: datetime
     who: str
@@ -71,7 +71,7 @@ def edit_of(event: Any, later: Any, of: str = "") -> Edit:
     context = event.pgh_context or {}
     return Edit(
         at=event.pgh_created_at,
-        who=str(context.get("actor") or NOBODY),
+        who=str(context.get("actor") or PANEL_ITSELF),
         how=_how(context),
         is_creation=is_creation,
         changes=() if is_creation else tuple(_changes(event, later)),
@@ -136,7 +136,7 @@ def _text(value: object) -> str:
 
 
 def _reason(value: Any) -> object:
-    """Of a decision the reason; who took it and when stand beside it anyway."""
+    """The reason of a decision; its author and time are shown beside it anyway."""
     return value.get("reason", value) if isinstance(value, dict) else value
 
 

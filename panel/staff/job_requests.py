@@ -39,7 +39,7 @@ def row_of(request: HttpRequest, key: str) -> VolumeSnapshot:
 
 
 def requester_of(request: HttpRequest) -> Requester:
-    """Whoever asks on a page."""
+    """The person who asks on a page."""
     return Requester(actor_of(request), address_of(request))
 
 
@@ -73,7 +73,7 @@ def _preview(request: HttpRequest, row: VolumeSnapshot, kind: str, wish: Wish) -
 def answer_with_job(
     request: HttpRequest, volume: Volume | None, ask: Callable[[], Job]
 ) -> HttpResponse:
-    """Go to the job that was asked for, or say what is in its way."""
+    """Redirect to the requested job, or show what blocks it."""
     try:
         job = ask()
     except Refused as refused:
@@ -84,7 +84,7 @@ def answer_with_job(
 
 
 def show_holder(request: HttpRequest, job: Job, volume: Volume | None) -> HttpResponse:
-    """The page that says which job is in the way."""
+    """The page that names the blocking job."""
     context = {
         "volume": volume,
         "holder": job,

@@ -23,6 +23,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import AlertRound
+from panel import VERSION
 from panel.deliveries.failure_words import failure_words
 from panel.models import (
     AlertDelivery,
@@ -37,11 +38,10 @@ from panel.operations.system_checks import NO_SUPPORT, customers_reach_support
 from panel.orders.pricing import mandate_limits
 from panel.staff.alerts.alert_list import STALE_SECONDS
 from storage.access import Right, staff_view
-from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
 from storage.metrics.samples.chunk_store import NOTED_LIMIT, kept_for, unreadable_chunks
 from storage.metrics.samples.stored_bytes import StoredBytes, stored_chunks, stored_rows
-from storage.models import ASIDE, LatestSample, Resolution, SampleChunk
+from storage.models import UNREADABLE_CHUNK, LatestSample, Resolution, SampleChunk
 
 OLD_BACKUP: Final = timedelta(days=2)
 DELIVERED_DAYS: Final = 90
@@ -182,20 +182,22 @@ def _alerts(now: datetime) -> SettingsGroup:
     last = AlertRound.objects.first()
     judged = last.at if last is not None else None
     is_late = judged is None or (now - judged).total_seconds() > STALE_SECONDS
-    late = "Alerts are not judged: check that worker and beat run." if is_late else ""
+    late = "Alerts are not evaluated: check that worker and beat run." if is_late else ""
     routes = AlertRoute.objects.in_use().count()
     unsent = AlertDelivery.objects.unsent().filter(attempts__gt=0).count()
     away = f"{counted(unsent, 'message')} not delivered yet." if unsent else ""
     webhooks = Webhook.objects.filter(is_on=True)
     failing = webhooks.filter(Q(failures__gt=0) | Q(disabled_at__isnull=False)).count()
-    refused = f"{counted(failing, 'webhook')} not taking events: see Webhooks." if failing else ""
+    refused = (
+        f"{counted(failing, 'webhook')} not accepting events: see Webhooks." if failing else ""
+    )
     url = settings.TIERCEL_HEARTBEAT_URL
     sign = last.heartbeat_error if last is not None and url else ""
     rows = (
         SettingRow("Last evaluated", _ago(judged, now), warning=late),
         SettingRow(
-            "Told",
-            counted(routes, "route"),
+            "Recipients",
+            counted(routes, "recipient"),
             warning=away if routes else NO_RECIPIENT,
         ),
         SettingRow(
@@ -222,7 +224,7 @@ def _alerts(now: datetime) -> SettingsGroup:
         ),
         SettingRow("Last heartbeat", _ago(last.heartbeat_at if last is not None else None, now)),
     )
-    anchor = "alerts-who-is-told-once-and-when-it-is-over"
+    anchor = "alerts-one-message-when-a-problem-lasts-one-when-it-ends"
     return SettingsGroup("Alerts", rows, "operators", anchor)
 
 
@@ -343,11 +345,14 @@ def _stored(now: datetime, warning: str) -> list[SettingRow]:
 
 def _unreadable() -> SettingRow:
     """Chunks of samples that are damaged, or of another release: a chart has a gap there."""
-    noted, aside = unreadable_chunks(), SampleChunk.objects.filter(kind__gte=ASIDE).count()
+    noted, aside = (
+        unreadable_chunks(),
+        SampleChunk.objects.filter(kind__gte=UNREADABLE_CHUNK).count(),
+    )
     first = next(iter(noted.items()), None)
     warning = "" if first is None else f"{first[0]}: {first[1]}."
     more = " or more" if len(noted) >= NOTED_LIMIT else ""
-    said = f"{len(noted)}{more} asked for in a day" if noted else "none asked for in a day"
+    said = f"{len(noted)}{more} requested in a day" if noted else "none requested in a day"
     return SettingRow("Unreadable chunks", f"{said}, {aside:,} set aside", "", warning)
 
 

@@ -1,6 +1,5 @@
 """One trail of everything that people and programs did: operations on hosts, changes of records,
-and what touched sign-in and access. Newest first, by pages; each source keeps its own rules of who
-may see it."""
+sign-in and access. Newest first, by pages; each source keeps its own rules of who may see it."""
 
 from __future__ import annotations
 
@@ -156,7 +155,7 @@ def _edits(name: str, numbers: list[int]) -> Iterator[tuple[int, TrailRow]]:
 
 
 def _named(event: Any, record: Any, route: str) -> tuple[str, str]:
-    """The name of a record and its page, which one that was deleted has no more."""
+    """The name of a record and its page; a deleted record has no page."""
     title = next(
         (str(getattr(event, each, "") or "") for each in NAMES if hasattr(event, each)), ""
     )

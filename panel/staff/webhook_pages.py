@@ -64,7 +64,7 @@ def _form(request: HttpRequest, row: Webhook | None) -> HttpResponse:
         return _shown(request, form, row, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     saved, secret = form.save(cast("User", request.user))
     if secret:
-        # Shown once: it is sealed from now on.
+        # Shown once: only the sealed secret is stored.
         again = WebhookForm(webhook=saved, initial=initial_of(saved))
         return _shown(request, again, saved, secret)
     messages.success(request, f"Saved. Send a test message to check that {saved.name} gets it.")
@@ -103,7 +103,7 @@ def new_secret(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def test_webhook(request: HttpRequest, key: str) -> HttpResponse:
-    """Send a message that means nothing."""
+    """Send a test message."""
     row = _one(request, key)
     if Webhook.objects.in_use().filter(pk=row.pk).exists():
         webhook_fanout.write_test(row)
@@ -116,10 +116,10 @@ def test_webhook(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def delete_webhook(request: HttpRequest, key: str) -> HttpResponse:
-    """Nothing is sent there any more; what was sent is forgotten."""
+    """Delete a webhook and its log of messages."""
     row = _one(request, key)
     saved_webhooks.delete(row, cast("User", request.user))
-    messages.success(request, f"No events are sent to {row.name} any more.")
+    messages.success(request, f"{row.name} no longer receives events.")
     return redirect("webhooks")
 
 

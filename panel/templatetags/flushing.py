@@ -38,19 +38,19 @@ def left_bytes(progress: dict[str, Any]) -> int:
 
 @register.filter
 def is_stalled(progress: dict[str, Any]) -> bool:
-    """No fall for a minute, sixty looks of the agent."""
+    """No fall for a minute, which is sixty readings of the agent."""
     return int(progress.get("stalled_s", 0)) >= STALL_SECONDS
 
 
 @register.filter
 def has_rate(step: Step) -> bool:
-    """It can be let go faster."""
+    """Whether its speed can be raised."""
     return flush_rate.has_rate(step)
 
 
 @register.filter
 def is_fastest(step: Step) -> bool:
-    """Its pace is at the top."""
+    """Whether it runs at the highest speed."""
     if step.verb != FLUSH:
         return flush_rate.next_rise(step) is None
     return int(step.args.get("migration_threshold") or 0) * FACTOR > MOST_SECTORS
@@ -58,7 +58,7 @@ def is_fastest(step: Step) -> bool:
 
 @register.filter
 def why_fastest(step: Step) -> str:
-    """Why the speed of the step cannot be raised any more."""
+    """Why the speed of the step cannot be raised further."""
     return f"The {'flush' if is_flush(step) else 'step'} already runs at the highest speed."
 
 
@@ -88,7 +88,7 @@ def next_rise(step: Step) -> int | None:
 
 @register.filter
 def felt(others: dict[str, int]) -> str:
-    """What the other volumes on the disks feel, and what that makes of our share of the time."""
+    """The effect on other volumes of these disks, and how it throttles the step."""
     allowed, share = others["allowed_percent"], others["share_percent"]
     pace = f"Throttled to {share} % of the time" if share < 100 else "Not throttled"
     if not others["alone_p95_us"]:

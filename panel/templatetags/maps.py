@@ -1,5 +1,5 @@
-"""The pictures of maps. Hundreds of tiles come anew every few seconds: templates would take most of
-the time, and each of their line ends would be a node in the page."""
+"""The pictures of maps. Hundreds of tiles are refreshed every few seconds: templates would take
+most of the time, and each of their line ends would be a node in the page."""
 
 from __future__ import annotations
 

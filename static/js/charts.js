@@ -44,7 +44,7 @@ const start = (section) => {
     const turn = ++asked;
     try {
       const [answer, marks] = await Promise.all([fetchSeries(set), fetchMarks(set)]);
-      if (turn !== asked) return; // somebody zoomed meanwhile
+      if (turn !== asked) return; // the person zoomed meanwhile
       part("trouble").hidden = true;
       take(answer, marks);
     } catch {

@@ -82,7 +82,7 @@ htmx.config.morphIgnore.push("open"); // What the reader unfolded stays so when 
     }
   }
 
-  // A tab that nobody looks at asks nothing; parts of a page ask again once it is seen.
+  // A hidden tab sends no requests; parts of a page ask again once it is visible.
   document.addEventListener("htmx:before:request", (event) => {
     const { ctx } = event.detail;
     if (document.hidden && ctx.sourceEvent?.type === "every") event.preventDefault();

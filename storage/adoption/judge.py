@@ -13,8 +13,8 @@ from storage.naming import name_fault
 @dataclass(frozen=True, slots=True)
 class AdoptionQuestion:
     """One row: `volume` is "VG/LV", "HOST:VG/LV" or an LV's uuid; `customer` a customer's name,
-    external id or key. `line` is where it stands in its file; `problem` why it cannot be used, ""
-    for nothing."""
+    external id or key. `line` is its line in the file; `problem` why it cannot be used, "" for
+    nothing."""
 
     line: int
     volume: str
@@ -27,7 +27,7 @@ class AdoptionQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A volume with its place. `owner` is "" while it belongs to nobody; `host_use` says what the
+    """A volume with its place. `owner` is "" while it has no customer; `host_use` says what the
     host itself uses it for ("mounted at /srv"), "" where it does not, and `is_hosts_own` that the
     host lives on it; `is_missing` that the last inventory came without it, `is_allowed` that its
     group may be changed, `is_managed` that it carries our tag."""
@@ -188,7 +188,7 @@ def _judge(
 
 
 def _barred(ask: AdoptionQuestion, candidate: Candidate) -> Judgement | None:
-    """Why the volume cannot be adopted whoever asks; None where it can."""
+    """Why the volume cannot be adopted for any customer; None where it can."""
     if candidate.is_adopted or candidate.owner:
         whose = f" to {candidate.owner}" if candidate.owner else ""
         return Judgement(ask, AdoptionVerdict.ALREADY, f"Already assigned{whose}.", candidate)

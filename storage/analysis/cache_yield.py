@@ -27,7 +27,7 @@ IDLE_PER_GIB_HOUR: Final = 1.0
 """A cache that serves fewer I/Os of each of its GiB in an hour is idle. An HDD does as many in some
 milliseconds."""
 KEPT: Final = timedelta(days=400)
-"""So long are days of samples looked through for the last one on which it was not idle."""
+"""How far back samples are searched for the last day on which it was not idle."""
 KEEPS: Final = 0.97
 """A smaller size that serves this part of the reads that the present one serves is enough."""
 FIGURES: Final = VOLUMES.only(

@@ -34,7 +34,7 @@ from storage.metrics.samples.interval_table import SECOND, IntervalTable, Line, 
 from storage.models import Device, Host, Placement, Volume
 
 TOP: Final = 5
-"""So many volumes of a disk are told apart; the others are one."""
+"""Volumes of a disk that are shown one by one; the others are added up."""
 COURSE_POINTS: Final = 100
 """A course is read in no more buckets than these: each costs a row for each volume."""
 TIMES: Final = VOLUMES.only(
@@ -120,7 +120,7 @@ def busy_courses(
 def own_course(
     host: Host, name: str, start: datetime, end: datetime, step: int
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """What the disk or array of that name was asked for, whoever asked: the figures of
+    """The load of the disk or array of that name from all its users: the figures of
     `storage.metrics.rates.figure_columns.rates`, and as `queue` how many I/Os were under way on
     average. By bucket; not a number where nothing is known, as the times of an array before Linux
     5.10."""
@@ -171,8 +171,8 @@ def _busy_shares(
     step: int,
     count: int,
 ) -> npt.NDArray[np.float64]:
-    """So many lines, each of the devices of its number, with a column for each bucket; not a number
-    where nothing is known."""
+    """`lines` rows, to which `row_by_device` assigns the devices, with a column for each bucket;
+    not a number where nothing is known."""
     table = intervals(row_by_device, start, end, kind=BUSY, step=step)
     rows = np.array([row_by_device[pk] for pk in table.subjects.tolist()], np.int64)
     cells = rows * count + _numbers(table, start, step)
@@ -361,10 +361,10 @@ def _disks(
     )
     for n in np.flatnonzero(np.bincount(group, minlength=size)).tolist():
         bucket, row = divmod(n, len(wanted))
-        is_told = io_ms[n] > 0 or not done[n]
+        is_measured = io_ms[n] > 0 or not done[n]
         counted[int(numbers[bucket])][wanted[row]] = DiskTimes(
             dt_ms=int(dt_ms[n]),
-            io_ms=int(io_ms[n]) if is_told else None,
+            io_ms=int(io_ms[n]) if is_measured else None,
             busy_ms=int(busy_ms[n]),
         )
     for by_name in counted.values():

@@ -46,7 +46,7 @@ class DiskMap:
 class VolumeTimes:
     """What a volume did in a time, of which `dt_ms` are known: I/O time of its own disks and of its
     cache's, in ms. `is_estimate`: that of its own disks follows from what
-    the guest waited, because the host tells nothing of the legs."""
+    the guest waited, because the host does not report the legs."""
 
     volume_id: int
     dt_ms: int
@@ -95,7 +95,7 @@ class UsedDisk:
 
 
 def disk_map(facts: HostFacts) -> DiskMap:
-    """What an inventory tells."""
+    """What an inventory reports."""
     tiers: dict[str, bool] = {}
     for pv in facts.pvs:
         name = disk_below(facts, pv.name)

@@ -35,7 +35,7 @@ from storage.naming import AGENT_PATH
 from storage.planner import Refused
 from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import SEQUENTIAL_CUTOFF_BYTES, TechnologyName
-from storage.volumes.ownership import theirs_since
+from storage.volumes.ownership import owned_since
 from storage.volumes.snapshot import VolumeSnapshot
 
 DAY: Final = 86_400
@@ -141,7 +141,7 @@ def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
 
 def hourly_heat(row: VolumeSnapshot, now: datetime) -> list[HeatRecord]:
     """The usable hours of the last weeks, since the volume is its customer's."""
-    since = theirs_since(row.volume)
+    since = owned_since(row.volume)
     begin = now - HEAT_BACK if since is None else max(since, now - HEAT_BACK)
     records = by_kind(heat_of(row.volume, begin)).get((CHUNK_BYTES, SHARE), [])
     return [record for record in records if record.is_usable]

@@ -8,7 +8,7 @@ from typing import Final
 from storage.analysis.forecast import Stretch, Use, use
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples.aggregate import FIGURES, Aggregate, aggregate
-from storage.volumes.ownership import theirs_since
+from storage.volumes.ownership import owned_since
 from storage.volumes.snapshot import VolumeSnapshot
 
 LOOK_BACK: Final = timedelta(days=7)
@@ -18,9 +18,9 @@ HOUR: Final = 3600
 def use_of(row: VolumeSnapshot, now: datetime) -> Use:
     """How the volume was used in the week up to `now`, since it got the cache that it has; what a
     former customer did is not in it. Two queries."""
-    start, since = now - LOOK_BACK, theirs_since(row.volume)
+    start, since = now - LOOK_BACK, owned_since(row.volume)
     begin = max(start, since) if since is not None else start
-    # Waiting is told hour by hour: what an hour did not do cannot be lent to another.
+    # Waiting is computed hour by hour: no hour can lend its unused time to another.
     hours = begin.replace(minute=0, second=0, microsecond=0)
     stretches = [
         _stretch(each)

@@ -39,7 +39,7 @@ class LikeHours:
 class RestartComparison:
     """`days` of each side are compared, of which `hours` are like ones. There is no `before` and
     no `after`, and `lacks` says why, where too little is known. An I/O takes so many `times` as
-    long as before: best estimate, least, most (95 %); None where nobody can tell."""
+    long as before: best estimate, least, most (95 %); None where that is unknown."""
 
     days: int
     hours: int

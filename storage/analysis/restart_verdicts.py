@@ -14,7 +14,7 @@ REASON_LIMIT: Final = 200
 DAY: Final = timedelta(days=1)
 DAYS_JUDGED: Final = 7
 SETTLED: Final = timedelta(minutes=15)
-"""So long after its end no sample of an hour is on its way any more."""
+"""How long after an hour its last samples may still arrive."""
 
 
 def judge_restarts(now: datetime) -> int:

@@ -14,8 +14,8 @@ def blocks(
     volume: Volume, start: datetime, end: datetime, seconds: int, *, since: datetime | None = None
 ) -> list[Block]:
     """The blocks from `start` to `end` in the order of time, `seconds` each; those in which no
-    sample ended are missing. An interval that had begun before `since` (the start, unless told) is
-    left out: it holds what was before."""
+    sample ended are missing. An interval that had begun before `since` (by default `start`) is left
+    out: it also counts what was before."""
     sampled = []
     for each in aggregate(
         [volume.pk], start, end, kind=FIGURES, step=seconds, begun_since=since or start
@@ -23,7 +23,7 @@ def blocks(
         of_cache = figures(each.sums, least=1)
         at = start + timedelta(seconds=each.n * seconds)
         # Without a cache every read is one that none served; where the counters of a cache are
-        # unknown, nobody knows.
+        # unknown, the hits are too.
         sampled.append(
             Block(
                 at=round(at.timestamp()),

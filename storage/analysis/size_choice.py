@@ -77,7 +77,7 @@ def by_curve(prospects: Sequence[Prospect], *, has_cache: bool = False) -> SizeC
 
 
 def by_traffic(sizes_bytes: Sequence[int], bytes_per_day: float) -> SizeChoice:
-    """Without a curve: what comes back within a day is in a cache that holds a day's reads and
+    """Without a curve: data used again within a day are in a cache that holds a day's reads and
     writes. Where that is more than any size, an hour's; else the smallest. At least one size, the
     smallest first."""
     for hours, name in ((HOURS, "on a usual day"), (1, "in a usual hour")):
@@ -108,7 +108,7 @@ def why_no_size(prospects: Sequence[Prospect], *, has_cache: bool = False) -> st
     back = percent(round(largest.hit_rate.high, 2))
     return (
         f"A cache would not help: with {size(largest.size_bytes)}, at most {back} of reads would "
-        "come from SSD, because reads do not come back soon enough."
+        "come from SSD, because the same data are not read again soon enough."
         if largest.hit_rate.high < 1 / 2
         else f"A cache would not help: even {size(largest.size_bytes)} would save no more than "
         f"{seconds(max(0.0, largest.saved_seconds_per_day.high))} of waiting a day."

@@ -26,9 +26,9 @@ AROUND_SECONDS: Final = 45
 """Making and removing volumes, looks at neighbours before and after, and the job around it."""
 MOST_IOPS: Final = 20_000
 MOST_WRITTEN_S: Final = 300 * MIB
-"""So much a profile writes at most."""
+"""The most that a profile writes."""
 TURNOVER_GIB_HOUR: Final = 20
-"""So much a cache promotes in an hour, once it is full."""
+"""What a cache promotes in an hour, once it is full."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,7 @@ LEAST_RUNS: Final = RUNS_A_BOOT.start
 MOST_PAUSED: Final = 0.05
 """A run that stood still for neighbours for a larger part of its time is void."""
 MOST_IN_A_ROW: Final = 2
-"""So many boots of one kernel may follow each other (A B B A), so that what drifts with time hits
-both alike."""
+"""The most boots of one kernel in a row (A B B A): what drifts with time then hits both alike."""
 OF_KERNELS: Final = frozenset(
     {"cpu_governor", "io_scheduler", "kernel", "mitigations", "nr_requests", "read_ahead_kb"}
 )
@@ -360,5 +359,5 @@ def effect_of(targets: Sequence[GateTarget]) -> str:
 
 
 def runs_of_part(part: BootPart, runs_a_boot: int | None) -> int:
-    """So often each cell is measured in a boot."""
+    """How often each cell is measured in a boot."""
     return PILOT_RUNS if part is BootPart.PILOT else runs_a_boot or LEAST_RUNS

@@ -147,7 +147,7 @@ class _Run:
         )
 
     def grid(self, step_ms: int) -> Grid | None:
-        """The requests of all jobs; None where nothing tells them over time."""
+        """The requests of all jobs; None where nothing records them over time."""
         logged = [each for of_job in self.logged for each in of_job]
         if logged:
             return merge(logged, step_ms).together

@@ -71,9 +71,9 @@ def _documents(text: str) -> _Read:
             value, position = _decoded(text, start)
             read.values.append(value)
         except ValueError as error:
-            mended = _mended(text[start:])
+            repaired = _repaired(text[start:])
             try:
-                value, end = _decoded(mended, 0)
+                value, end = _decoded(repaired, 0)
             except ValueError:
                 read.refusals.append(_broken(text, error))
                 position = _next_document(text, start + 1)
@@ -81,7 +81,7 @@ def _documents(text: str) -> _Read:
                     return read
                 continue
             read.values.append(value)
-            text, position = mended, end
+            text, position = repaired, end
         except RecursionError:
             read.refusals.append(FioRefusal("json-too-deep", "The JSON is nested too deeply."))
             return read
@@ -98,7 +98,7 @@ def _decoded(text: str, start: int) -> tuple[Any, int]:
     return _DECODER.raw_decode(text, start)
 
 
-def _mended(text: str) -> str:
+def _repaired(text: str) -> str:
     """JSON with what some versions of fio write in place of a number or of a backslash."""
     text = _INFINITE.sub(r"\1Infinity", _NOT_A_NUMBER.sub(r"\1NaN", text))
     return _LONE_BACKSLASH.sub(lambda match: match[0] if match[1] else r"\\", text)

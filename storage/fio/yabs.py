@@ -1,7 +1,7 @@
 """The disk speeds of Yet-Another-Bench-Script, from its JSON and from its text.
 
 YABS runs reads and writes together, half and half, and keeps speed and IOPS alone. Its JSON calls
-KiB/s "KBps". Its text prints KiB/s divided by 1000 as MB/s, until v2026-07-03 mended it. So the
+KiB/s "KBps". Its text prints KiB/s divided by 1000 as MB/s, until v2026-07-03 fixed it. So the
 unit is tested: the speed divided by the IOPS is the block size.
 """
 

@@ -19,7 +19,7 @@ REASON_LIMIT: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class HostFault:
-    """A fault that a host has or may have, and who accepted it (None: nobody)."""
+    """A fault that a host has or may have, and who accepted it (None: not accepted)."""
 
     present: PresentFault
     accepted: dict[str, Any] | None

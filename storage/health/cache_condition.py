@@ -54,7 +54,7 @@ DAY_ACCESSES: Final = 10_000
 FELL_POINTS: Final = 20
 WEEKS_COMPARED: Final = 4
 LEAST_WEEKS: Final = 2
-"""A single day of an earlier week does not tell what is usual."""
+"""A single day of an earlier week does not show what is usual."""
 BYPASSED_SHARE: Final = 0.95
 FINE_HIT_RATE: Final = 0.8
 SERVED_SHARE: Final = 0.5
@@ -70,7 +70,7 @@ SLOWER_FACTOR: Final = 2
 TIMED_IOS: Final = 10_000
 LIKE_LOAD: Final = 1.5
 LIKE_SIZE: Final = 1.5
-"""Large I/Os take longer: an average tells of the disks only where the I/Os are of like size."""
+"""Large I/Os take longer: averages compare disks only where the I/Os are of like size."""
 BUSY_SHARE: Final = 0.95
 WAITING: Final = 8
 """SSDs work on many I/Os at once, so that busy time alone says little: this many must wait too, on
@@ -84,7 +84,7 @@ NO_SUMS: Final = Sums()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCacheState:
     """What the last sample says. `frozen_seconds` is for how long every sample has found the device
-    suspended; None where it is not. `metadata_share` is 0 to 1, None where nobody tells."""
+    suspended; None where it is not. `metadata_share` is 0 to 1, None where it is unknown."""
 
     name: str
     frozen_seconds: float | None = None
@@ -135,8 +135,8 @@ class ReadCounts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentFigures:
     """A cache in the last hour. `kept_dirty_share` is what its technology leaves dirty on purpose.
-    `is_cleaning`: it was told to write all back. `chunk_bytes` is what it promotes at once. What
-    has the default None, nobody knows."""
+    `is_cleaning`: it is writing everything back on request. `chunk_bytes` is what it promotes at
+    once. A figure that is None is unknown."""
 
     name: str
     size_bytes: int | None = None
@@ -212,8 +212,8 @@ def state_findings(now: LastCacheState) -> Iterator[HealthFinding]:
         yield HealthFinding(
             "cache_read_only",
             "error",
-            f"The metadata of the cache of {now.name} cannot be written any more: the cache does "
-            "not learn, and may not come back after a restart.",
+            f"The metadata of the cache of {now.name} cannot be written any more: the cache takes "
+            "no new blocks, and may not start after a reboot.",
             "Look at dmesg on the host for the reason. Then Remove cache, and Add a cache again.",
         )
     share = now.metadata_share
@@ -259,7 +259,7 @@ def _dirty_stuck(recent: RecentFigures, size_bytes: int) -> Iterator[HealthFindi
     yield HealthFinding(
         "cache_dirty_stuck",
         "warning",
-        f"The dirty data in the cache of {recent.name} does not become less: {size(first)} "
+        f"The dirty data in the cache of {recent.name} does not decrease: {size(first)} "
         f"{seconds(period.total_seconds())} ago, {size(last)} now, {why}.",
         "Choose Flush cache. If that does not help, set the volume to writethrough under Cache "
         "mode and settings, and raise its migration threshold there where it has one.",
@@ -412,8 +412,8 @@ def _useless(lasting: LastingFigures) -> Iterator[HealthFinding]:
         f"the disk in that time: {percent(rate)} of {thousands(_accesses(day.sums))} reads came "
         f"from it, and the others waited {seconds(waited)}.",
         "Remove cache, and give the SSD space to a volume that waits longer. If it holds data that "
-        "nobody reads again, choose Cache size and take a larger one, or Add a cache anew so that "
-        "it begins empty.",
+        "the guest does not read again, choose Cache size and take a larger one, or Add a cache "
+        "anew so that it begins empty.",
     )
 
 
@@ -437,8 +437,8 @@ def _fell(lasting: LastingFigures) -> Iterator[HealthFinding]:
         f"The read hit rate of {lasting.name} was {percent(rate)} in the last {span} "
         f"({thousands(_accesses(now.sums))} reads); in the same hours of last week it was "
         f"{percent(before)} ({thousands(_accesses(then.sums))} reads).",
-        "Its guest reads other data, or more of it. Compare both weeks in the charts; if it stays "
-        "like this, choose Cache size and take a larger one.",
+        "Its guest reads other data, or more of it. Compare both weeks in the charts; if it does "
+        "not recover, choose Cache size and take a larger one.",
     )
 
 

@@ -81,7 +81,7 @@ SUSPECT: Final = f"""{PLACED} AND (latest.suspended OR latest.cache_state = 'rea
 AT_ONCE: Final = 200
 """Volumes whose samples are held in memory at once."""
 SETTLED: Final = timedelta(minutes=10)
-"""So long after its end no round of an hour is on its way any more."""
+"""How long after an hour its last rounds may still arrive."""
 LEG_NAMES: Final = ("dt_ms", "read_sectors", "read_hits", "read_misses", "promotions")
 
 
@@ -117,8 +117,8 @@ class ConditionJudgement:
 
 
 def judge_states(now: datetime) -> None:
-    """What the last samples show. Broken caches are told by the inventory, which is read as soon as
-    a sample shows one (`jobs.collector`)."""
+    """Judge the caches by their last samples. Broken caches are found in the inventory, which is
+    read as soon as a sample shows one (`jobs.collector`)."""
     judgements: dict[int, ConditionJudgement] = {}
     suspects = _placed(SUSPECT, now)
     of_suspects = Q(volume__in=[each.volume_id for each in suspects])

@@ -64,8 +64,8 @@ class VolumeDrift:
 
 
 def drift_of(row: VolumeSnapshot) -> VolumeDrift | None:
-    """None where the volume is as recorded, where nothing is recorded (nobody ever asked), or
-    where there is nothing to compare with."""
+    """None where the volume is as recorded, where nothing is recorded (no change was ever
+    requested), or where there is nothing to compare with."""
     differences = differences_of(row)
     if not differences:
         return None
@@ -112,7 +112,7 @@ def repaired(row: VolumeSnapshot) -> Wish | None:
 
 
 def repair_refusal(row: VolumeSnapshot) -> Refused | None:
-    """Why the volume cannot become what is recorded, as far as the last inventory tells."""
+    """Why the volume cannot become what is recorded, as far as the last inventory shows."""
     wish, placement = repaired(row), row.placement
     if wish is None or placement is None or row.facts is None:
         return Refused("not_found", "No earlier state is recorded.", "Accept the current state.")
@@ -219,7 +219,7 @@ def accept_refusal(row: VolumeSnapshot, drift: VolumeDrift) -> Refused | None:
         )
     left = "; ".join(f"{each.what}: {each.found}" for each in drift.lasting)
     return Refused(
-        "unsupported", f"No record of {row.volume} can say this: {left}.", _instead(row, drift)
+        "unsupported", f"The record of {row.volume} cannot hold this: {left}.", _instead(row, drift)
     )
 
 
@@ -234,7 +234,7 @@ def _instead(row: VolumeSnapshot, drift: VolumeDrift) -> str:
             ]
         )
     if any(each.what == LEFT_OVER and each not in drift.differences for each in drift.lasting):
-        # What is recorded as its cache is there and in nobody's use.
+        # What is recorded as its cache exists, and no volume uses it.
         return "Repair it instead. If you want no cache, remove it on the volume's page then."
     return "Repair it instead."
 

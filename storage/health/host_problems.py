@@ -20,8 +20,8 @@ ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
     """What is wrong with a host, or with something of it. `code` is the rule's name, which does not
-    change while the finding lasts, "" where nobody needs to know. `subject` is what has the trouble
-    (an array, a group, a volume by `group/name`), "" where whoever keeps the finding knows;
+    change while the finding lasts, "" where no rule needs a name. `subject` is what has the trouble
+    (an array, a group, a volume by `group/name`), "" where the record of the finding says so;
     `volume` is the key of the volume concerned, "" for none. `since` is when it was first seen,
     None where that is unknown."""
 
@@ -55,7 +55,7 @@ def problem_words(
     now: datetime,
 ) -> tuple[str, str]:
     """What a problem of a host says, and what to do about it. `message` and `correction` are what
-    is stored of it, "" for those that only the panel can tell."""
+    is stored of it, "" for those that only the panel can judge."""
     kind = kind_of(code)
     # A host says in its own words what it reports, whatever it calls that.
     if kind.message and "is_reported" not in details:

@@ -73,7 +73,7 @@ LVM_HEALTH: Final[dict[str, tuple[Literal["error", "warning"], str, str]]] = {
     "out_of_data": (
         "error",
         "{} is a thin pool without free data space: writes to its volumes wait, and then fail.",
-        "Extend it (lvextend -L +SIZE {0}), or remove thin volumes that nobody needs.",
+        "Extend it (lvextend -L +SIZE {0}), or remove thin volumes that are not needed any more.",
     ),
     "metadata_read_only": ("error", "The metadata of {} cannot be written any more.", REPAIR),
     "failed": ("error", "{} has failed in device-mapper: what uses it gets I/O errors.", REPAIR),
@@ -87,12 +87,12 @@ LVM_HEALTH: Final[dict[str, tuple[Literal["error", "warning"], str, str]]] = {
 type."""
 UNKNOWN_HEALTH: Final[tuple[Literal["error", "warning"], str, str]] = (
     "warning",
-    "LVM calls the health of {} “{}”: it is unknown whether that is well.",
+    "LVM calls the health of {} “{}”: this version does not know that word.",
     "Look at what LVM says of it: lvs -a -o name,lv_health_status,devices {0}; dmsetup status",
 )
-TOLD_ELSEWHERE: Final = WELL_RAID | LVM_RAID.keys()
-"""Words of LVM for the health of a volume that say nothing, or are told of RAID or of the disk
-that is away."""
+REPORTED_ELSEWHERE: Final = WELL_RAID | LVM_RAID.keys()
+"""Words of LVM for the health of a volume that mean no fault, or that other findings report: those
+of RAID and of missing disks."""
 UNREAD_PARTS: Final = {
     "host": "the field",
     "disks": "the disk",
@@ -114,7 +114,7 @@ UNKNOWN_RAID: Final = (
 
 
 def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[HealthFinding, ...]:
-    """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
+    """`rows` are the recorded volumes of the host, with the same `facts`."""
     made = (
         _of_unread(facts),
         _of_kernel(facts),
@@ -135,15 +135,15 @@ def _of_unread(facts: HostFacts) -> Iterator[HealthFinding]:
             "unread_facts",
             "error",
             f"What the host says of {what} cannot be read, and is left out ({each.why}).",
-            "Upgrade panel and agent to one version. If it stays, look at the thing itself on the "
-            "host: one of its values is none that LVM or the kernel should give.",
+            "Upgrade panel and agent to one version. If that does not help, look at it on the "
+            "host: LVM or the kernel reports a value of it that should not exist.",
             f"{each.part} {each.name}"[:255],
         )
 
 
 def _of_kernel(facts: HostFacts) -> Iterator[HealthFinding]:
     """Caches that a fault of the kernel may destroy. A fault that a person accepted for new plans
-    is told all the same: the data is as much at risk. What nobody can tell is one finding."""
+    is reported all the same: the data is as much at risk. All uncertain faults are one finding."""
     caches = [cache.technology for lv in facts.lvs if (cache := cache_of(facts, lv)) is not None]
     met = [
         each
@@ -228,11 +228,11 @@ def _of_mirrors(facts: HostFacts) -> Iterator[HealthFinding]:
 
 
 def _of_pools(facts: HostFacts) -> Iterator[HealthFinding]:
-    """Thin pools, write caches and hidden caches that are ill in LVM's words; a cache of a volume
-    is told with its volume."""
+    """Thin pools, write caches and hidden caches that LVM calls unhealthy; the cache of a volume
+    is reported with its volume."""
     for lv in facts.lvs:
-        is_told = RAID.intersection(lv.layout) or (is_cached(lv) and lv.is_public)
-        if lv.health in TOLD_ELSEWHERE or is_told:
+        is_reported = RAID.intersection(lv.layout) or (is_cached(lv) and lv.is_public)
+        if lv.health in REPORTED_ELSEWHERE or is_reported:
             continue
         name = f"{lv.vg_name}/{lv.name}"
         severity, message, correction = LVM_HEALTH.get(lv.health, UNKNOWN_HEALTH)
@@ -242,7 +242,7 @@ def _of_pools(facts: HostFacts) -> Iterator[HealthFinding]:
 
 
 def _raid_health(lv: LogicalVolume) -> str:
-    """LVM's word for the health of a RAID volume, or what its disks tell; "" for any other
+    """LVM's word for the health of a RAID volume, or what its disks show; "" for any other
     volume."""
     if not RAID.intersection(lv.layout):
         return ""
@@ -275,8 +275,8 @@ def _of_groups(facts: HostFacts) -> Iterator[HealthFinding]:
                 f"The LVM metadata of {vg.name} is {percent(share)} full (limit "
                 f"{percent(VG_METADATA_SHARE)}).",
                 group_state(facts, vg.uuid).obstacle_to_changes
-                or "Remove volumes and snapshots that nobody needs. For more room, add a disk made "
-                "with pvcreate --metadatasize 16m to the group, then run pvchange "
+                or "Remove volumes and snapshots that are not needed any more. For more room, add "
+                "a disk made with pvcreate --metadatasize 16m to the group, then run pvchange "
                 "--metadataignore y for its other disks.",
                 vg.name,
             )
@@ -310,7 +310,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
         is_unsafe = is_on_degraded(facts, lv)
         if row.cache is not None and row.cache.mode == "writeback" and is_unsafe:
             on_page = row.volume.managed and row.wish is not None
-            # A failed cache tells no figures: its 0 is none.
+            # A failed cache reports no figures: its 0 is none.
             is_known = row.cache.trouble_code != "cache_failed"
             held = _on_one_ssd(row.cache.dirty_bytes if is_known else None)
             obstacle = group_state(facts, lv.vg_uuid).obstacle_to_changes
@@ -359,8 +359,8 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
 
 
 def _lacks_its_device(row: VolumeSnapshot, lv: LogicalVolume) -> bool:
-    """Whether it was formatted for a technology of which the kernel runs nothing. Of one that a
-    missing disk stopped its page tells more."""
+    """Whether it was formatted for a technology of which the kernel runs nothing. The page of one
+    that a missing disk stopped says more."""
     technology = of_layout(row.volume.layout)
     is_away = bool(technology.why_not_running(lv)) and not technology.is_there(lv)
     is_whole = row.vg is not None and not row.vg.missing_pv_count

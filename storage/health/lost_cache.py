@@ -92,7 +92,7 @@ def bcache_runbook(
 ) -> tuple[Instruction, ...]:
     """For a bcache volume that waits for a cache set that is gone, or lost it while dirty.
     `cache_device` is the name of the LV in the volume's group that the cache set lies on, None
-    where neither a record nor the host tells."""
+    where neither a record nor the host knows."""
     device = "/dev/NAME" if cache_device is None else f"/dev/{lv.vg_name}/{cache_device}"
     uuids = [pv.uuid for pv in facts.pvs if pv.vg_uuid == lv.vg_uuid and pv.missing]
     looked_for = f" LVM looks for the PV uuid {', '.join(uuids)}." if uuids else ""
@@ -131,8 +131,8 @@ def _select(lv: LogicalVolume) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LostCache:
-    """`can_drop`: a job can give the cache up and nothing is lost. `may_lose_data` asks for the
-    loud words. `last_dirty` is the last sample that told how much was dirty: (when, bytes)."""
+    """`can_drop`: a job can give the cache up and nothing is lost. `may_lose_data` demands a
+    prominent warning. `last_dirty` is the last sample with a dirty figure: (when, bytes)."""
 
     sentence: str
     can_drop: bool
@@ -219,7 +219,7 @@ def _bcache(row: VolumeSnapshot) -> LostCache | None:
             last,
         )
     waits = lv.bcache is not None and (lv.bcache.state == "inconsistent" or not lv.bcache.device)
-    # A record may have lost its cache; then the device that was made for it still tells.
+    # A record may have lost its cache; then the device that was made for it still shows it.
     misses = row.vg is not None and row.vg.missing_pv_count
     stopped = lv.bcache is None and misses and (had_cache or cache_device_of(row) is not None)
     if not waits and not stopped:
@@ -243,8 +243,8 @@ def _cache_device(row: VolumeSnapshot) -> str | None:
 
 
 def _runs_uncached(lv: LogicalVolume) -> bool:
-    """A device without a cache set; the kernel that let go of a failing one goes on calling the
-    volume clean, for as long as it runs."""
+    """A device without a cache set; a kernel that detached a failing one calls the volume clean for
+    as long as it runs."""
     bcache = lv.bcache
     if bcache is None or bcache.cset_uuid is not None:
         return False

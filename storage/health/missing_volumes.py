@@ -18,8 +18,8 @@ def settle_missing_volumes(host: Host, at: datetime, held: Iterable[int]) -> int
 
 
 def leave_host(placements: Iterable[Placement], at: datetime) -> int:
-    """A person says that these volumes are on their hosts no more: they lie nowhere from `at` on,
-    and nobody pays for their caches. Records, figures and customers stay. Returns how many."""
+    """A person says that these volumes are gone from their hosts: they have no place from `at` on,
+    and no customer pays for their caches. Records, figures and customers stay. Returns how many."""
     ended = list(placements)
     with transaction.atomic():
         volumes = Volume.objects.filter(pk__in=[each.volume_id for each in ended])

@@ -12,7 +12,7 @@ from storage.health.drift import differences_of
 from storage.inventory.facts import BareBacking, HostFacts, LogicalVolume
 from storage.naming import AGENT_PATH
 from storage.planner.activation_advice import how_to_activate
-from storage.planner.technologies.bcache import UNTOLD, is_told
+from storage.planner.technologies.bcache import NOT_REPORTED, is_reported
 from storage.planner.technologies.lookup import TECHNOLOGIES, dirty_bytes, on
 from storage.planner.technologies.technology import Technology
 from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
@@ -22,8 +22,8 @@ SETTINGS = frozenset(
 )
 """What a restart may change of a cache."""
 NAMED = 5
-"""So many volumes are named where there may be hundreds."""
-UNREADABLE = "dm-writecache does not tell"
+"""The most volumes that are named where there may be hundreds."""
+UNREADABLE = "dm-writecache does not report it"
 WAITING = "it waits for its cache set"
 OF_BARE = (
     "Of a bcache made by hand: echo writethrough > /sys/block/bcacheN/bcache/cache_mode; its state "
@@ -32,11 +32,11 @@ OF_BARE = (
 UNKNOWN = {
     why: correction for each in TECHNOLOGIES for why, correction in each.unknown_content.items()
 } | {
-    UNREADABLE: "One of dm-writecache: `dmsetup status` on the host tells its free blocks; to "
+    UNREADABLE: "One of dm-writecache: `dmsetup status` on the host shows its free blocks; to "
     "empty it: lvchange --cachesettings cleaner=1, then read the host again.",
     WAITING: "One that waits for its cache set: reconnect and register its SSD.",
 }
-"""What to do, by why nobody knows what a cache holds."""
+"""What to do, by why the content of a cache is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _clean(
         first = list(unknown.items())[:NAMED]
         names = [f"{name} ({why})" for name, why in first if name not in by_name]
         texts.append(
-            f"Nobody knows what {counted(len(unknown), 'cache')} may hold that is not on the "
+            f"It is unknown what {counted(len(unknown), 'cache')} may hold that is not on the "
             f"HDDs{_listed(names)}."
         )
         corrections += [UNKNOWN[why] for why in UNKNOWN if why in unknown.values()]
@@ -164,7 +164,7 @@ def _dirty_bytes(lv: LogicalVolume, row: VolumeSnapshot | None) -> int:
 
 
 def _unknown(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> dict[str, str]:
-    """Volumes, by `group/name`, whose cache does not tell what it holds: their 0 B are no figure.
+    """Volumes, by `group/name`, whose cache does not report what it holds: their 0 B are no figure.
     With why, as in `UNKNOWN`."""
     recorded = {
         row.lv.uuid: row.technology for row in rows if row.lv is not None and _has_cache(row)
@@ -176,7 +176,7 @@ def _unknown(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> dict[str, str]
 
 
 def _why_unknown(lv: LogicalVolume, recorded: Technology | None) -> str:
-    """Why its cache does not tell; "" where it tells, or there is none. `recorded` is the
+    """Why its content is unknown; "" where it is known, or there is none. `recorded` is the
     technology of the cache that is recorded of it."""
     if "writecache" in lv.layout and not (lv.writecache is not None and lv.writecache.dirty_known):
         return UNREADABLE
@@ -186,8 +186,8 @@ def _why_unknown(lv: LogicalVolume, recorded: Technology | None) -> str:
 
 def _why_bare_unknown(backing: BareBacking) -> str:
     """The same of a bcache that root made of a disk, a partition or an array."""
-    if not is_told(backing):
-        return UNTOLD
+    if not is_reported(backing):
+        return NOT_REPORTED
     return WAITING if backing.kname is None and backing.state not in CLEAN else ""
 
 

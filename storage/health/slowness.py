@@ -19,13 +19,13 @@ WELL_SHARE: Final = 0.75
 """A slow volume is slow until its reads take less than this part of what is slow: between the two
 nothing changes."""
 LEAST_READS_PER_SECOND: Final = 1
-"""Fewer reads tell nothing: one of them may have waited for a disk that had stopped."""
+"""Fewer reads mean nothing: one of them may have waited for a disk that had stopped."""
 SLOW_AFTER: Final = timedelta(seconds=100)
 """Two samples, as they are usually taken: the reads of one minute may be one burst."""
 WELL_AFTER: Final = timedelta(minutes=5)
 BUSY_FOR: Final = timedelta(minutes=15)
 QUEUE: Final = 2
-"""So many I/Os must be under way on average: a disk that reads ahead for one guest is always busy,
+"""I/Os that must be under way on average: a disk that reads ahead for one guest is always busy,
 and keeps no other one waiting."""
 NAMED: Final = 3
 LEAST_SHARE: Final = 0.05

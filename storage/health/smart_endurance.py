@@ -384,7 +384,7 @@ class WearForecast:
 
 
 def wear_of(health: SmartHealth) -> Wear | None:
-    """None where the disk does not say, or nobody knows how to read what it says."""
+    """None where the disk does not report it, or reports it in a way that is unknown here."""
     if health.nvme is not None and health.nvme.percentage_used is not None:
         return Wear(health.nvme.percentage_used, "NVMe")
     if health.scsi is not None and health.scsi.percentage_used is not None:

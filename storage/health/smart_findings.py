@@ -32,7 +32,7 @@ COUNTS: Final = {
 
 REPLACE: Final = "Plan to replace the disk. Move its data first where the array has no spare."
 CORRECTION: Final = {
-    "reallocated": "One is no cause for alarm; if they become more, replace the disk.",
+    "reallocated": "One is harmless. If the number grows, replace the disk.",
     "pending": "Read the whole disk (an array check does): the sectors are rewritten or replaced.",
     "uncorrectable": REPLACE,
     "reported": REPLACE,
@@ -118,7 +118,7 @@ def _attribute(
 def baseline_after(baseline: Mapping[str, int], counts: Mapping[str, int]) -> dict[str, int]:
     """The baseline that the next reading is compared with: a count that is new is known from now
     on, and one that fell (sectors no longer pending) may not rise again unseen. One that the disk
-    does not tell this time keeps its baseline."""
+    does not report this time keeps its baseline."""
     lowest = {name: min(count, baseline.get(name, count)) for name, count in counts.items()}
     return {**baseline, **lowest}
 
@@ -154,8 +154,8 @@ def _vanished(since: datetime) -> HealthFinding:
         "disk_vanished",
         "error",
         f"The disk has been gone since {since:%Y-%m-%d %H:%M} UTC.",
-        "Look at its slot, its cable and dmesg on the host. If somebody took it out, accept that "
-        "on the disk's page.",
+        "Look at its slot, its cable and dmesg on the host. If it was taken out on purpose, accept "
+        "that on the disk's page.",
     )
 
 
@@ -172,8 +172,8 @@ def _of_answer(answer: DiskAnswer) -> Iterator[HealthFinding]:
         yield HealthFinding(
             "disk_unread",
             "warning",
-            f"The disk does not say how it is{why}.",
-            f"On the host, run: smartctl -x {_options(answer)}. A disk that stops telling its "
+            f"The disk does not report its health{why}.",
+            f"On the host, run: smartctl -x {_options(answer)}. A disk that stops reporting its "
             "health often fails next.",
         )
     elif answer.state in ("slow", "failed"):

@@ -268,7 +268,7 @@ def condition_of(
 
 
 def _is_missed(disk: PhysicalDisk) -> bool:
-    """Whether it is gone, and nobody has said that this is all right."""
+    """Whether it is gone, and no person has accepted that."""
     if disk.gone_since is None or disk.may_leave:
         return False
     return disk.accepted_at is None or disk.accepted_at < disk.gone_since
@@ -302,8 +302,8 @@ def enter(disk: PhysicalDisk, now: datetime, **entered: int | None) -> None:
 
 @transaction.atomic
 def accept_errors(disk: PhysicalDisk, who: str, reason: str, now: datetime) -> None:
-    """A person has looked at the disk: what it has now is the baseline, and if it is gone, that is
-    known. Raises `Refused` for a disk that has told nothing yet."""
+    """A person has looked at the disk: its present errors are the baseline, and if it is gone, that
+    is accepted. Raises `Refused` for a disk that has reported nothing yet."""
     locked = PhysicalDisk.objects.select_for_update().get(pk=disk.pk)
     if not locked.health:
         raise Refused(
@@ -330,7 +330,7 @@ def undo_decision(disk: PhysicalDisk, shown: int, now: datetime) -> None:
     if event is None or event.pgh_id != shown:
         raise Refused(
             "stale",
-            "The disk was changed again meanwhile, or there is nothing to take back.",
+            "The disk was changed again meanwhile, or there is nothing to undo.",
             "Look at its history, and try again.",
         )
     if event.accepted_at != locked.accepted_at:

@@ -16,7 +16,7 @@ Kind = Literal["disk", "array", "pv", "volume", "cache", "user"]
 class Box:
     """One thing. `trouble` is what is wrong with it, "" when nothing is; `lv_uuid` is set on a
     volume, so that a page can link it; `is_fast` is True for an SSD. Of a cache, `used_bytes` are
-    filled (None where the host cannot tell) and `dirty_bytes` not on the slow disks yet."""
+    filled (None where it is unknown) and `dirty_bytes` not on the slow disks yet."""
 
     kind: Kind
     name: str

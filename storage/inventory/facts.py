@@ -224,7 +224,7 @@ class VolumeGroup:
 class DmCache:
     """A dm-cache (lvmcache) on a logical volume, from `dmsetup status` and `lvs`. `policy` is the
     kernel's, `lvm_policy` the one that LVM has stored: "" where an older agent does not say.
-    Unless `dirty_known` the kernel told nothing, and 0 `dirty_bytes` do not mean clean. `standing`
+    Unless `dirty_known` the kernel reported none, and 0 `dirty_bytes` do not mean clean. `standing`
     is that of the pool, None where an older agent does not say."""
 
     pool: str
@@ -247,7 +247,7 @@ class DmCache:
 @dataclass(frozen=True, slots=True)
 class BcacheBacking:
     """A bcache superblock on a logical volume; `device` is the name the guest uses (bcacheN).
-    Unless `dirty_known` the kernel told nothing, and 0 `dirty_bytes` do not mean clean."""
+    Unless `dirty_known` the kernel reported none, and 0 `dirty_bytes` do not mean clean."""
 
     uuid: str
     device: str | None
@@ -264,8 +264,8 @@ class BcacheBacking:
 @dataclass(frozen=True, slots=True)
 class VolumeUser:
     """Who holds a volume: a guest by name and disk, a mount, swap, a holder device, a process.
-    `format` is how a guest's image is written on it, "" where nobody says so; `domain` and `path`
-    are the guest's UUID and the disk's path as libvirt has them. An older agent says none."""
+    `format` is how a guest's image is written on it, "" where that is unknown; `domain` and `path`
+    are the guest's UUID and the disk's path as libvirt has them. An older agent sends none."""
 
     kind: str
     name: str
@@ -318,7 +318,7 @@ class LogicalVolume:
 
     @property
     def hosts_own(self) -> str:
-        """What of the host itself lies on it: nothing may be done to it. An older agent tells it
+        """What of the host itself lies on it: nothing may be done to it. An older agent reports it
         only of what stands on the volume directly."""
         if self.host_use is not None:
             return self.host_use
@@ -380,7 +380,7 @@ class CacheSet:
 
 @dataclass(frozen=True, slots=True)
 class BareBacking:
-    """A bcache that somebody made by hand on a `device` that is no LV: a disk, partition or array.
+    """A bcache that was made by hand on a `device` that is no LV: a disk, partition or array.
     `kname` is its bcacheN, None while it waits for its cache set."""
 
     device: str
@@ -470,7 +470,7 @@ class HostFacts:
         return array_state.guests_array(array.name, volume) if volume else array.trouble
 
     def _volume_below(self, array: Array) -> str:
-        """The same as `guests_volume`, as far as the names of the members tell it."""
+        """The same as `guests_volume`, as far as the names of the members show it."""
         members = [re.sub(r"(?<=[0-9])p[0-9]+$", "", member.name) for member in array.members]
         ours = (lv for lv in self.lvs if MANAGED_TAG in lv.tags)
         knames = {lv.kname if lv.bcache is None else lv.bcache.device: lv for lv in ours}
@@ -504,8 +504,8 @@ class HostFacts:
     def public_lvs(self) -> tuple[LogicalVolume, ...]:
         """Volumes a guest or a person may use; not what caches are made of, nor LVM's own during a
         pvmove. A cache device that is not registered yet, or no more, and the room a volume grows
-        into are told by the name and the mark that the agent gave them: a customer's volume may
-        have such a name."""
+        into are recognised by the name and the mark that the agent gave them: a customer's volume
+        may have such a name."""
         cache_devices = {cset.lv_uuid for cset in self.csets}
         return tuple(
             lv

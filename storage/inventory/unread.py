@@ -10,8 +10,8 @@ from storage.host_data import BadHostData, clean_text, converted
 
 MISSING: Final = "inventory: Object missing required field `{}`"
 UNREAD_LIMIT: Final = 50
-"""So many are named, and one of each list and group: a host that gets everything wrong needs no
-longer list."""
+"""The most that are named, and one of each list and group: a host that gets everything wrong needs
+no longer list."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,8 @@ class WriteCache:
 @dataclass(frozen=True, slots=True)
 class Work:
     """What LVM is doing to a volume: a `pvmove` away from the physical volume `source`, the
-    `merge` of a snapshot, a `convert`, the `sync` of a mirror. `percent` is None where nobody can
-    tell; `ours` is a move that Tiercel began, of this volume alone."""
+    `merge` of a snapshot, a `convert`, the `sync` of a mirror. `percent` is None where it is
+    unknown; `ours` is a move that Tiercel began, of this volume alone."""
 
     kind: Literal["pvmove", "merge", "convert", "sync"]
     source: str

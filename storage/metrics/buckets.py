@@ -51,7 +51,7 @@ class Buckets:
 
     def figures(self) -> tuple[Figures, Figures]:
         """The figures under the names of `UNITS` and of `sizes`; and the hit rates that so few
-        accesses made that the figures do not tell them."""
+        accesses made that the figures are not shown."""
         known_rates, faint = hit_rates(self.sums)
         writes = self.sums["write_hits"] + self.sums["write_misses"]
         percentiles = percentiles_ms(self.latency_counts, list(QUANTILES.values()))

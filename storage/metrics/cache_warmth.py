@@ -15,7 +15,7 @@ from storage.planner.technologies.technology import Technology
 
 LOOKED_AT: Final = timedelta(minutes=30)
 LOOKED_AT_SELDOM: Final = timedelta(hours=1)
-"""For a cache that tells its fill every 15 minutes at most: each half has two readings."""
+"""For a cache whose fill is read every 15 minutes at most: each half has two readings."""
 POINTS: Final = 30
 COLD_SHARE: Final = 0.05
 COLD_HIT_RATE: Final = 0.2
@@ -27,7 +27,7 @@ MOSTLY_USED: Final = 0.75
 
 
 class WarmthState(StrEnum):
-    """How a cache stands; `UNKNOWN` without figures to tell."""
+    """The state of a cache; `UNKNOWN` without figures."""
 
     UNKNOWN = "unknown"
     COLD = "cold"
@@ -37,7 +37,7 @@ class WarmthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Warmth:
-    """`share` is how full the cache is, 0 to 1, None where nobody knows. `growth_bytes` and
+    """`share` is how full the cache is, 0 to 1, None where it is unknown. `growth_bytes` and
     `rise_points` (percentage points of the read hit rate) are the change of the later half of
     `minutes` against the earlier one; None where either half has no figure. `full_in_seconds` is
     None unless the cache grows. `sentence` says why the state is what it is."""
@@ -69,7 +69,7 @@ class Warmth:
 
 def warmth(series: Series, now: datetime, silent: timedelta) -> Warmth:
     """Judge the cache by the series of the last `looked_at`, in about `POINTS` buckets; figures
-    older than `silent` tell nothing of how it stands now."""
+    older than `silent` say nothing about its state now."""
     cached: list[tuple[int, Values]] = []
     for n, values in enumerate(series.values):
         if values["cache_size_bytes"] is not None:

@@ -133,7 +133,7 @@ class BcacheCounters:
     """A registered bcache backing device. `disk` is bcacheN, what the guest sees.
 
     `hits` to `bypass_misses` are bcache's own `stats_total`, of reads alone: they lose counts above
-    4,806/s (each 13.64 s fold drops all above 16 bits). So they tell which share of reads went by
+    4,806/s (each 13.64 s fold drops all above 16 bits). So they show which share of reads went by
     the cache, and only where none can be lost; never how many there were. `available_percent` is
     what is not dirty. `unused_percent` is what holds nothing: the agent asks the kernel every 1 to
     15 minutes and repeats the answer; one of an earlier release does not ask.
@@ -293,8 +293,8 @@ class _MadeOfArray(msgspec.Struct, frozen=True):
     members: tuple[_MadeOfMember, ...]
 
 
-class _Makeup(msgspec.Struct, frozen=True):
-    """Older agents tell of no arrays."""
+class _Inventory(msgspec.Struct, frozen=True):
+    """Older agents report no arrays."""
 
     volumes: tuple[_MadeOfVolume, ...]
     disks: tuple[_MadeOfDisk, ...] = ()
@@ -303,12 +303,12 @@ class _Makeup(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class HostSample:
-    """All of a `sample` reply. `makeup` is a digest of what the host consists of (`makeup_of`).
+    """All of a `sample` reply. `inventory_digest` is that of `inventory_digest()`.
     `unread` says what was left out of it, because it does not fit."""
 
     volumes: tuple[VolumeCounters, ...]
     devices: HostDevices
-    makeup: str
+    inventory_digest: str
     unread: tuple[str, ...] = ()
 
 
@@ -334,7 +334,7 @@ def _sample(clean: object, unread: tuple[str, ...] = ()) -> HostSample:
     return HostSample(
         converted(clean, _Sample, "sample").volumes,
         converted(clean, HostDevices, "sample"),
-        _digest(converted(clean, _Makeup, "sample")),
+        _digest(converted(clean, _Inventory, "sample")),
         unread,
     )
 
@@ -362,15 +362,15 @@ def decode_counters(data: object) -> tuple[VolumeCounters, ...]:
     return decoded(data, _Sample, "sample", TEXT_LIMIT).volumes
 
 
-def makeup_of(data: object) -> str:
+def inventory_digest(data: object) -> str:
     """A digest of what the host consists of, by the `data` of a `sample` reply: another one than
     before means that a disk, a leg of an array or a cache has come, gone or failed. Raises
     `BadHostData`."""
-    return _digest(decoded(data, _Makeup, "sample", TEXT_LIMIT))
+    return _digest(decoded(data, _Inventory, "sample", TEXT_LIMIT))
 
 
-def _digest(makeup: _Makeup) -> str:
-    return hashlib.sha256(msgspec.json.encode(makeup)).hexdigest()
+def _digest(inventory: _Inventory) -> str:
+    return hashlib.sha256(msgspec.json.encode(inventory)).hexdigest()
 
 
 _KEPT: Final = msgspec.json.Decoder(VolumeCounters)

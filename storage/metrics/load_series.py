@@ -29,7 +29,7 @@ from storage.models import FleetLoad, Host, HostLoad, Placement
 BUCKET_SECONDS: Final = BUCKET.seconds
 FINE: Final = timedelta(hours=3)
 FINE_SAMPLES: Final = 40_000
-"""So many samples are read for a page of a host: a tenth of a second."""
+"""The most samples that are read for a page of a host: a tenth of a second."""
 FINE_FLEET_SAMPLES: Final = 80_000
 """The same for one of the fleet, which is looked at less often."""
 LATE_BUCKETS: Final = 3

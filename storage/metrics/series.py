@@ -100,8 +100,8 @@ class Series:
 
     Latencies without percentile are averages; the percentiles are of reads and writes together
     and None for bcache. Hit rates are None where fewer than `MIN_ACCESSES` say nothing; `faint` has
-    those for a chart that fades them. Sizes are of the end of the bucket; `moves` (promotions,
-    demotions), writes and the SSD are told apart by dm-cache alone.
+    those for a chart that fades them. Sizes are of the end of the bucket. Only dm-cache counts
+    `moves` (promotions, demotions), writes and the SSD on their own.
     """
 
     start: datetime
@@ -210,12 +210,12 @@ def series(
     if not inside:
         return measured
     if columns is None:
-        return beside(measured, {}, INSIDE_UNITS)
+        return overlay_series(measured, {}, INSIDE_UNITS)
     by_bucket, totals = _inside(columns)
     further = {name: np.full(count, np.nan) for name in INSIDE_UNITS}
     for name, figures in by_bucket.items():
         further[name][columns.numbers] = figures
-    wider = beside(measured, further, INSIDE_UNITS)
+    wider = overlay_series(measured, further, INSIDE_UNITS)
     known = {name: listed(total)[0] for name, total in totals.items()}
     return replace(wider, totals={**wider.totals, **known})
 
@@ -225,11 +225,11 @@ def with_legs(volume: Volume, measured: Series) -> Series:
     time is kept as measured; of more than `LONGEST_LEGS` there are none."""
     start = max(measured.start, timezone.now() - kept() + timedelta(minutes=1))
     if measured.end - measured.start > LONGEST_LEGS or start >= measured.end:
-        return beside(measured, {}, LEG_UNITS)
+        return overlay_series(measured, {}, LEG_UNITS)
     raw = Resolution.RAW
     table = intervals([volume.pk], start, measured.end, kind=LEG_LATENCIES, resolution=raw)
     if not len(table):
-        return beside(measured, {}, LEG_UNITS)
+        return overlay_series(measured, {}, LEG_UNITS)
     of = columns_of(table, measured.start, measured.step_seconds)
     columns = {name: np.full(measured.points, np.nan) for name in LEG_UNITS}
     totals: dict[str, float | None] = {}
@@ -248,11 +248,11 @@ def with_legs(volume: Volume, measured: Series) -> Series:
         histograms[leg] = [None] * measured.points
         for number, each in zip(of.numbers.tolist(), counts.T.tolist(), strict=True):
             histograms[leg][number] = each
-    wider = beside(measured, columns, LEG_UNITS)
+    wider = overlay_series(measured, columns, LEG_UNITS)
     return replace(wider, totals={**wider.totals, **totals}, leg_histograms=histograms)
 
 
-def beside(
+def overlay_series(
     measured: Series,
     columns: Mapping[str, Sequence[float | None] | Column],
     units: Mapping[str, str],
@@ -288,8 +288,8 @@ def step_seconds(
     every: Callable[[datetime, datetime], int] | None = None,
 ) -> int:
     """The length of a bucket: the shortest easy step that gives at most `points` of them and is
-    no shorter than `least` and the interval of the samples, which `every` tells of a time that
-    needs less than the usual one. Raises ValueError as `series` does."""
+    no shorter than `least` and the interval of the samples. `every` returns that of a time that
+    needs a shorter one than usual. Raises ValueError as `series` does."""
     if end <= start:
         raise ValueError("The range must end after it starts.")
     longest = longest_range()

@@ -1,4 +1,4 @@
-"""How long a volume's reads kept somebody waiting for the slow disk. Pure.
+"""How long a volume's reads waited for the slow disk. Pure.
 
 Reads at once are waited for once: what the reads took, added up (`read_ms`), counts eight reads in
 flight eight times. The kernel's busy time (`busy_ms`, io_ticks) counts a moment once, whatever is

@@ -29,7 +29,7 @@ from storage.models.outline import (
 )
 from storage.models.physical_disk import DiskReading, DiskRound, PhysicalDisk
 from storage.models.sample import (
-    ASIDE,
+    UNREADABLE_CHUNK,
     LatestSample,
     Resolution,
     Sample,
@@ -41,7 +41,7 @@ from storage.models.tag_limit import TagLimit
 from storage.models.volume import Placement, Volume
 
 __all__ = [
-    "ASIDE",
+    "UNREADABLE_CHUNK",
     "Benchmark",
     "BenchmarkFile",
     "BenchmarkOrigin",

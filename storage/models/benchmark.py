@@ -79,7 +79,7 @@ class Benchmark(models.Model):
     as JSON), or results from elsewhere, which have neither. A worker has something to do at
     `not_before`; null: nothing, until a person resumes it. Runs begin between `window_start` and
     `window_end` on the clock of `window_zone`; null: at any time. `message` with `correction` is
-    why it failed, or waits (for what may pass: since `waits_since`). Whoever has `share_key`
+    why it failed, or waits (for what may pass: since `waits_since`). A visitor with `share_key`
     sees its figures until `share_until`."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)

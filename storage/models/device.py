@@ -137,8 +137,8 @@ class DeviceSample(DeviceInterval):
 
 class LatestDeviceSample(DeviceInterval):
     """The last sample of a device: its counters, from which the next difference is taken, and the
-    interval that ended with it. `seq` tells it from another device of the same name, where the
-    kernel has such a number. `gap` says why the interval has no figures."""
+    interval that ended with it. `seq` distinguishes it from another device of the same name, where
+    the kernel has such a number. `gap` says why the interval has no figures."""
 
     device = models.OneToOneField(
         Device, on_delete=models.CASCADE, primary_key=True, related_name="latest_sample"

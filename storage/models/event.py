@@ -1,5 +1,5 @@
 """What happened, as one list for programs: rows that triggers of the database write in the same
-transaction as what they tell of, whichever code did it (`storage.event_list`)."""
+transaction as their cause, whichever code wrote it (`storage.event_list`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.models.customer import Customer
 
 
 class EventKind(models.TextChoices):
-    """What an event tells; a family, a full stop, and what happened."""
+    """The kind of an event: a family, a full stop, and what happened."""
 
     JOB_QUEUED = "job.queued", "a job was accepted"
     JOB_STARTED = "job.started", "a worker took the job"
@@ -32,23 +32,23 @@ class EventKind(models.TextChoices):
     VOLUME_RETIRED = "volume.retired", "it was switched off; its data are kept"
     VOLUME_RESTORED = "volume.restored", "it is in service again"
     VOLUME_DESTROYED = "volume.destroyed", "it was wiped and removed"
-    VOLUME_MOVED = "volume.moved", "it lies elsewhere now"
-    VOLUME_MISSING = "volume.missing", "its host does not list it any more"
+    VOLUME_MOVED = "volume.moved", "it was moved"
+    VOLUME_MISSING = "volume.missing", "its host no longer lists it"
     VOLUME_RETURNED = "volume.returned", "its host lists it again"
     CACHE_ADDED = "cache.added", "the volume has a cache now"
     CACHE_CHANGED = "cache.changed", "size, mode or technology of its cache changed"
-    CACHE_REMOVED = "cache.removed", "it has no cache any more"
-    CACHE_TROUBLED = "cache.troubled", "something is wrong with the cache, or something else"
-    CACHE_RECOVERED = "cache.recovered", "nothing is wrong with the cache any more"
+    CACHE_REMOVED = "cache.removed", "its cache was removed"
+    CACHE_TROUBLED = "cache.troubled", "the cache has a problem, or another problem than before"
+    CACHE_RECOVERED = "cache.recovered", "the cache has no problem any more"
     HOST_ADDED = "host.added", "there is a new record of a host"
-    HOST_PENDING = "host.pending", "it is to be enrolled again"
+    HOST_PENDING = "host.pending", "it must be enrolled again"
     HOST_UNVERIFIED = "host.unverified", "its fingerprint waits to be accepted"
     HOST_ACTIVE = "host.active", "it is in use"
     HOST_QUARANTINED = "host.quarantined", "it answered with another key"
     HOST_REMOVED = "host.removed", "it was taken out of the panel"
     HOST_UNREACHABLE = "host.unreachable", "a contact failed"
     HOST_REACHABLE = "host.reachable", "it answers again"
-    HOST_MAINTENANCE_BEGAN = "host.maintenance_began", "its jobs wait; or until when changed"
+    HOST_MAINTENANCE_BEGAN = "host.maintenance_began", "its jobs wait, or its end was changed"
     HOST_MAINTENANCE_ENDED = "host.maintenance_ended", "a person ended the maintenance"
     HOST_CHANGED = "host.changed", "restart, other kernel, other versions, other disks"
     ORDER_PLACED = "order.placed", "a change of plan was ordered"
@@ -63,11 +63,11 @@ class EventKind(models.TextChoices):
     ALERT_OPENED = "alert.opened", "a problem lasts long enough to be an alert"
     ALERT_REMAINS = "alert.remains", "it is still there"
     ALERT_WORSENED = "alert.worsened", "it became worse"
-    ALERT_FLAPPING = "alert.flapping", "it comes and goes"
-    ALERT_ESCALATED = "alert.escalated", "the next tier is told"
-    ALERT_ACKNOWLEDGED = "alert.acknowledged", "somebody looks after it"
-    ALERT_UNACKNOWLEDGED = "alert.unacknowledged", "nobody looks after it any more"
-    ALERT_SILENCED = "alert.silenced", "nobody is told of it"
+    ALERT_FLAPPING = "alert.flapping", "it is intermittent"
+    ALERT_ESCALATED = "alert.escalated", "the next tier is notified"
+    ALERT_ACKNOWLEDGED = "alert.acknowledged", "a person took responsibility for it"
+    ALERT_UNACKNOWLEDGED = "alert.unacknowledged", "its acknowledgement ended"
+    ALERT_SILENCED = "alert.silenced", "its messages are silenced"
     ALERT_RESOLVED = "alert.resolved", "it is over"
 
 

@@ -72,7 +72,7 @@ class HostState(models.TextChoices):
 
 
 def undo_hours(hello: Mapping[str, Any]) -> int:
-    """So long a host keeps a retired volume, as its hello says."""
+    """How long a host keeps a retired volume, as its hello says."""
     policy = hello.get("policy")
     hours = policy.get("undo_hours") if isinstance(policy, dict) else None
     return hours if type(hours) is int else UNDO_HOURS
@@ -80,7 +80,7 @@ def undo_hours(hello: Mapping[str, Any]) -> int:
 
 class HostQuerySet(models.QuerySet["Host"]):
     def visible_to(self, user: Person) -> Self:
-        """The only way from a request to hosts: customers never see one, nobody a removed one."""
+        """The only way from a request to hosts: customers see none, staff none that was removed."""
         return self.exclude(state=HostState.REMOVED) if is_staff(user) else self.none()
 
     def removed_for(self, user: Person) -> Self:
@@ -125,7 +125,7 @@ class Host(models.Model):
     `hello` and `facts` are the agent's last answers as it gave them; `problems` are preflight
     problems, `{code, severity, message, correction}`; `error` is why the last contact failed,
     `{code, message, correction}`, empty after a good one. `facts_digest`, which the database keeps,
-    tells whether `facts` are those that one knows (`storage.stored_inventory`). From
+    shows whether `facts` are those that one knows (`storage.stored_inventory`). From
     `maintenance_since` to `maintenance_until` (null = until a person ends it) jobs wait; between
     `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any
     time where they are null. From `cache_window_start` to `cache_window_end`, on the clock of
@@ -350,5 +350,5 @@ class Host(models.Model):
 
     @property
     def undo_hours(self) -> int:
-        """So long the host keeps a retired volume; root sets it there."""
+        """How long the host keeps a retired volume; root sets it there."""
         return undo_hours(self.hello)

@@ -39,7 +39,7 @@ class HostChangeQuerySet(models.QuerySet["HostChange"]):
 
 
 class HostChange(models.Model):
-    """One change, at the moment when the host first told of it. `subject` is what changed where the
+    """One change, at the moment of the host's first report. `subject` is what changed where the
     host has several (a disk), `before` and `after` what it was; "" where there was nothing. `count`
     is how often it happened within a short time, when it is kept as one.
 

@@ -14,7 +14,7 @@ KERNEL_LIMIT: Final = 200
 
 
 class GateKind(models.TextChoices):
-    """What is asked of kernels."""
+    """What a test of kernels finds out."""
 
     GATE = "gate", "Kernel gate"
     BISECT = "bisect", "Bisect of kernels"

@@ -47,7 +47,7 @@ TOP_VOLUMES = 5
 class HostActivity(models.Model):
     """What all volumes of a host did in its last round of samples, taken `at`: I/O a second, the
     share of time (0 to 1) in which the busiest of them, `busiest_id`, had I/O under way; None where
-    no volume had a difference to tell. `dirty_bytes` lie on SSD alone, `sold_bytes` in caches that
+    no volume had a known difference. `dirty_bytes` lie on SSD alone, `sold_bytes` in caches that
     customers pay for. `top_iops` and `top_read_ms` are the first `TOP_VOLUMES` volumes by I/O a
     second and by the average latency of their reads, `[[volume_id, figure], ...]`."""
 

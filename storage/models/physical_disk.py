@@ -61,8 +61,8 @@ class PhysicalDisk(models.Model):
     last answer, at `asked_at`. Errors above `baseline` are new. `calibration` is what was measured
     of its counter (`storage.health.smart_endurance.Calibration`), `findings` is what is wrong with
     it, as `storage.health.host_problems.HealthFinding` with the moment it was first seen.
-    `gone_since` is when a round that asked every disk first missed it; of one that `may_leave`
-    (on USB, or taken out of its array by a job) nobody is told that it is gone.
+    `gone_since` is when a round that asked every disk first missed it; one that `may_leave` (on
+    USB, or taken out of its array by a job) is not reported as gone.
     People may enter in which unit it counts, and how much it is rated for, and accept the errors
     that it has, or that it is gone: `baseline_before` is what was known until then."""
 

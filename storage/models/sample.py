@@ -124,9 +124,9 @@ class Resolution(models.IntegerChoices):
     DAY = 3, "1 day"
 
 
-ASIDE: Final = 100
-"""Added to the kind of a chunk that could not be read when its place was written anew: nobody looks
-for it there, and it goes with its partition as others do."""
+UNREADABLE_CHUNK: Final = 100
+"""Added to the kind of a chunk that could not be read when its place was written anew: no query
+finds it there, and it is dropped with its partition like the others."""
 
 
 class SubjectKind(models.IntegerChoices):

@@ -57,14 +57,14 @@ class VolumeQuerySet(models.QuerySet["Volume"]):
 )
 class Volume(models.Model):
     """`managed` is True once the LV carries our tag; every public LV found on a host has a row,
-    managed or not. `wish` is what it should be (`storage.planner.wish`), empty while nobody asked.
-    `adopted_at` is when a person took a found volume into the books (null for one we made);
+    managed or not. `wish` is what it should be (`storage.planner.wish`), empty before any request.
+    `adopted_at` is when a person adopted a found volume (null for one that Tiercel created);
     `external_id` is the billing system's name for it, "" where it has none; `guest` is who the
     host said uses it (`web12 · vdb`); `cache_plan` is what the customer pays for, null for none.
     `retired_at` is since when the host has it switched off under another name, ready to be
     restored; `destroyed_at` when it was wiped and removed. The row stays, for the history.
     `previewed_at` is set while there is but a preview of its creation, whose commands have its
-    name: nobody asked for it yet, it holds no external id, and it goes with the preview.
+    name: no one requested it yet, it holds no external id, and it is deleted with the preview.
     `watched_until` is how long staff watch it closely (`storage.metrics.close_watch`), null or past
     for one they do not. `counts_heat`: its host may count how soon its data are used again
     (`storage.analysis.heat_store`); its customer may forbid it.

@@ -18,7 +18,7 @@ from storage.planner.draft import (
     Refused,
     Target,
     begin_draft,
-    may_change,
+    demand_change,
 )
 from storage.planner.technologies.lookup import of_layout
 from storage.planner.wish import Wish
@@ -49,5 +49,5 @@ def plan(
     if draft.steps:
         occupied.spare_the_host(draft)
         occupied.leave_alone(draft)
-        may_change(draft)
+        demand_change(draft)
     return tuple(draft.steps)

@@ -15,7 +15,7 @@ from storage.byte_sizes import MIB, SECTOR_BYTES
 from storage.formatting import size
 from storage.inventory.facts import HostFacts, PhysicalVolume, VolumeGroup
 from storage.naming import KEY_PATTERN
-from storage.planner.draft import PlannedStep, Refused, group_may_change, group_of
+from storage.planner.draft import PlannedStep, Refused, demand_group_change, group_of
 from storage.planner.lvm_sizes import pool_bytes, round_up
 from storage.planner.wish import DEFAULT_CHUNK_KIB, BadWish
 
@@ -124,7 +124,7 @@ def run_benchmark(facts: HostFacts, wanted: BenchmarkWish) -> tuple[PlannedStep,
     if facts.benchmark(wanted.key) is not None and not facts.scratch_of(wanted.key):
         return ()
     vg = group_of(facts, wanted.vg_uuid, wanted.vg_name)
-    group_may_change(facts, vg)
+    demand_group_change(facts, vg)
     args: dict[str, Any] = {"vg": vg.name, "key": wanted.key, **wanted.args}
     space = scratch_space(vg, wanted.args)
     is_there = bool(facts.scratch_of(wanted.key))

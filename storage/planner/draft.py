@@ -202,7 +202,7 @@ def group_of(facts: HostFacts, vg_uuid: str, vg_name: str) -> VolumeGroup:
     if vg.left_out:
         raise Refused(
             "unsupported",
-            f"The host leaves {vg_name} out of what it tells: nobody knows what is in it.",
+            f"The host leaves {vg_name} out of its inventory: what is in it is unknown.",
             "The problems on the host's page say why, and what to do.",
         )
     return vg
@@ -216,8 +216,8 @@ def begin_draft(
     if target.lv_uuid is not None:
         lv = facts.lv(target.lv_uuid)
         if lv is None:
-            # Of a group that may not be changed not every agent tells the volumes.
-            group_may_change(facts, vg, drops=True)
+            # Not every agent lists the volumes of a group that may not be changed.
+            demand_group_change(facts, vg, drops=True)
             raise Refused(
                 "not_found",
                 f"The logical volume {target.vg_name}/{target.lv_name} is gone from the host.",
@@ -259,13 +259,13 @@ def title_of_settings(changes: dict[str, Any]) -> str:
     return f"Set the cache's {settings}"
 
 
-def may_change(draft: Draft) -> None:
+def demand_change(draft: Draft) -> None:
     """Refuse where the host's policy or the volume's health forbids any change."""
     vg, lv = draft.vg, draft.lv
     # A lost cache is given up while its disk is missing; that is all that may be done then.
     drops = [step.verb for step in draft.steps] == ["cache.drop"]
-    group_may_change(draft.facts, vg, drops=drops)
-    has_text_room(draft)
+    demand_group_change(draft.facts, vg, drops=drops)
+    demand_text_room(draft)
     if lv is not None and (lv.suspended or (lv.health and not drops)):
         raise Refused(
             "degraded",
@@ -274,9 +274,9 @@ def may_change(draft: Draft) -> None:
         )
 
 
-def has_text_room(draft: Draft) -> None:
-    """Refuse where LVM's text about the group would not fit its metadata area any more: then every
-    command that makes it longer fails, also a way back."""
+def demand_text_room(draft: Draft) -> None:
+    """Refuse where LVM's text about the group would no longer fit its metadata area: then every
+    command that makes it longer fails, also a rollback."""
     vg = draft.vg
     needed = sum(VERBS[step.verb].text_bytes for step in draft.steps if step.verb in VERBS)
     free = vg.metadata_free_bytes
@@ -284,11 +284,11 @@ def has_text_room(draft: Draft) -> None:
         raise Refused(
             "no_space",
             f"The metadata area of {vg.name} has {free} bytes left; {needed} are needed.",
-            "It does not grow in place: use another group, or remove what nobody needs.",
+            "It does not grow in place: use another group, or remove what is not needed any more.",
         )
 
 
-def group_may_change(facts: HostFacts, vg: VolumeGroup, *, drops: bool = False) -> None:
+def demand_group_change(facts: HostFacts, vg: VolumeGroup, *, drops: bool = False) -> None:
     """Refuse where the host's policy or the group's health forbids any change; `drops`: a missing
     disk is no reason."""
     if vg.sharing is None:

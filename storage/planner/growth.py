@@ -29,13 +29,13 @@ from storage.planner.technologies.lookup import hides_volume, refuse_growth
 from storage.planner.wish import Tier
 
 QEMU_KINDS = ("qemu", "proxmox")
-TOLD = (*QEMU_KINDS, "libvirt")
+INFORMED_KINDS = (*QEMU_KINDS, "libvirt")
 SIMPLE = (("linear",), ("cache",))
 SNAPSHOTS = {"origin", "thickorigin", "snapshot"}
 
 
 def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
-    """Make the LV `size_bytes` large, where it is smaller, and tell the guest that holds it; take
+    """Make the LV `size_bytes` large, where it is smaller, and inform the guest that holds it; take
     away what a broken attempt left."""
     more = size_bytes - lv.size_bytes
     grown = grown_tags(lv.tags)
@@ -164,10 +164,10 @@ def _demand_ours(draft: Draft, left: LogicalVolume) -> None:
 
 
 def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | None) -> None:
-    """libvirt and QEMU are told, each guest of them; Xen's back end looks by itself; a guest that
-    is off needs nothing. Told is only who has a raw image of `from_bytes`: any other size than the
-    guest's own would cut or overrun what is in the image."""
-    running = [user for user in lv.users if user.pid is not None and user.kind in TOLD]
+    """Inform each guest of libvirt and QEMU; Xen's back end looks by itself; a guest that is off
+    needs nothing. Only guests with a raw image of `from_bytes` are informed: any other size than
+    the guest's own would cut or overrun what is in the image."""
+    running = [user for user in lv.users if user.pid is not None and user.kind in INFORMED_KINDS]
     informed = [user for user in running if not _why_not(user, from_bytes)]
     args: dict[str, Any] = {} if from_bytes is None else {"from_bytes": from_bytes}
     names = sorted({user.name for user in informed if user.kind in QEMU_KINDS})
@@ -187,12 +187,12 @@ def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | No
         if user not in informed:
             why = _why_not(user, from_bytes)
             title += f"; {user.name:.40} sees it at its next start: {why}"
-    # Who is told may keep us waiting: meanwhile other jobs may have the group.
+    # A guest may keep us waiting: meanwhile other jobs may have the group.
     draft.add("guest.resize", title, turns=True, size_bytes=size_bytes, **args)
 
 
 def _why_not(user: VolumeUser, from_bytes: int | None) -> str:
-    """Why a running guest is not told, in words; "" where it is."""
+    """Why a running guest is not informed, in words; "" where it is."""
     if user.format != "raw":
         return f"its image is {user.format or 'of an unknown format'}"
     if from_bytes is None:
@@ -247,8 +247,8 @@ def move(draft: Draft) -> None:
 
 
 def _finish(draft: Draft, lv: LogicalVolume, work: Work, wrong: set[str]) -> None:
-    """A move of ours is at work, watched by nobody: it goes on, or back where it goes the wrong
-    way."""
+    """A move of ours is at work without a job: continue it, or stop it where it leaves the right
+    tier."""
     both = (each for each in lv.segments if each.type == "linear" and len(each.pvs) > 1)
     to = tuple(dict.fromkeys(pv for each in both for pv in each.pvs if pv != work.source))
     if work.source in wrong and to:

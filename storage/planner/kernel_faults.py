@@ -2,7 +2,7 @@
 and where that is written. Pure.
 
 A fault that loses data refuses new plans of its technology, unless a person accepted it for the
-host; the others warn. A release whose upstream base cannot be told may have a fault: that counts as
+host; the others warn. A release whose upstream base is unknown may have a fault: that counts as
 having it. docs/operators.md has the same table for people.
 """
 
@@ -39,7 +39,7 @@ BACKPORTING: Final = frozenset({"rhel", "suse", "oracle", "xcp-ng", "other"})
 class KernelRelease:
     """What a kernel says it is. `series` are the first two numbers, () where it says none; `base`
     is the upstream release that it is built from, None where only its vendor knows. `vendor` is ""
-    where nobody can tell. `branch` is the vendor's own line ("el7"), `build` its number there."""
+    where it is unknown. `branch` is the vendor's own line ("el7"), `build` its number there."""
 
     text: str
     series: Version = ()
@@ -100,7 +100,7 @@ def read_release(kernel: KernelIdentity) -> KernelRelease:
         return KernelRelease(text, series, None, "suse")
     if _OTHER.search(rest):
         return KernelRelease(text, series, None, "other")
-    # Of x.y.0 with a suffix nobody knows whether the 0 is upstream's; -rc is before the release.
+    # The 0 of x.y.0 with a suffix may be the vendor's, not upstream's; -rc is before the release.
     is_sure = named is not None and "-rc" not in rest and (named[2] or not rest)
     return KernelRelease(text, series, named if is_sure else None, "vanilla")
 
@@ -203,7 +203,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         (4, 18, 0),
         MAKE_BCACHE,
         "Before 4.18, bcache hardly handles I/O errors of the SSD and the disk: writes can be lost "
-        "without the guest being told.",
+        "without an error in the guest.",
         "https://lists.ubuntu.com/archives/kernel-team/2019-July/101989.html",
         "Boot kernel 4.18 or newer.",
     ),
@@ -367,8 +367,8 @@ BY_CODE: Final = {fault.code: fault for fault in FAULTS}
 
 @dataclass(frozen=True, slots=True)
 class PresentFault:
-    """A fault that a host has, or (`is_sure` False) may have because nobody can tell which
-    upstream release its kernel is built from. `what` names kernel or LVM."""
+    """A fault that a host has, or (`is_sure` False) may have because the upstream release that its
+    kernel is built from is unknown. `what` names kernel or LVM."""
 
     fault: KernelFault
     is_sure: bool

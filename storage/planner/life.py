@@ -16,9 +16,9 @@ def is_gone(facts: HostFacts, target: Target) -> bool:
     """Whether a trustworthy inventory of the volume's group has nothing of it any more."""
     vg = facts.vg(target.vg_uuid)
     # An older agent says only that a group that it leaves out may not be changed.
-    is_told = vg is not None and vg.allowed and not vg.left_out
-    is_told = is_told and not facts.hides_a_part_of(target.vg_uuid)
-    if not facts.consistent or facts.stale or not is_told:
+    is_listed = vg is not None and vg.allowed and not vg.left_out
+    is_listed = is_listed and not facts.hides_a_part_of(target.vg_uuid)
+    if not facts.consistent or facts.stale or not is_listed:
         return False
     if target.lv_uuid is not None and facts.lv(target.lv_uuid) is not None:
         return False
@@ -49,7 +49,7 @@ def end_volume(draft: Draft) -> None:
 
 
 def in_use(lv: LogicalVolume) -> Refused:
-    """Why a volume that somebody holds is not ended."""
+    """Why a volume in use is not retired or destroyed."""
     users = ", ".join(dict.fromkeys(f"{user.kind} {user}" for user in lv.users))
     return Refused(
         "in_use",

@@ -15,7 +15,7 @@ from storage.inventory.device_tree import fast_disks, is_part_of
 from storage.inventory.disk_list import free_disks
 from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts, VolumeGroup
 from storage.naming import AGENT_PATH
-from storage.planner.draft import PlannedStep, Refused, group_may_change, group_of
+from storage.planner.draft import PlannedStep, Refused, demand_group_change, group_of
 from storage.planner.wish import BadWish
 
 
@@ -50,8 +50,8 @@ class Replacement:
         return cls(**data)
 
 
-MENDED: Final = ("array_degraded", "array_weakened")
-"""The troubles of an array that a new member mends."""
+REPAIRABLE: Final = ("array_degraded", "array_weakened")
+"""The troubles of an array that a new member repairs."""
 
 
 def group_on(facts: HostFacts, array: Array) -> VolumeGroup | None:
@@ -74,7 +74,7 @@ def member_serial(facts: HostFacts, name: str) -> str:
 
 def disks_for(facts: HostFacts, array: Array) -> tuple[Disk, ...]:
     """Unused disks that are large enough and no slower than the members, by what the inventory
-    says. Without a serial number nobody can say which one is meant."""
+    says. A disk without a serial number cannot be named, and is left out."""
     copies = 1 if array.level == "raid1" else max(1, (array.disk_count or 2) - 1)
     free = free_disks(facts, array.size_bytes // copies)
     there = [
@@ -130,7 +130,7 @@ def refusal_of(facts: HostFacts, array: Array, *, allowed: bool | None) -> Refus
             "Root on the host has not allowed Tiercel to replace disks of arrays.",
             f"As root on the host: {AGENT_PATH} allow-replacement",
         )
-    if (trouble := array.trouble) is not None and trouble.code not in MENDED:
+    if (trouble := array.trouble) is not None and trouble.code not in REPAIRABLE:
         return Refused(
             "busy" if trouble.code == "array_recovering" else "degraded",
             f"{trouble.message}.",
@@ -188,7 +188,7 @@ def replace(facts: HostFacts, wanted: Replacement) -> tuple[PlannedStep, ...]:
             f"{wanted.member_serial or 'a known one'}: it is another disk.",
             "Look at the host's arrays, then ask again.",
         )
-    group_may_change(facts, vg)
+    demand_group_change(facts, vg)
     args = {
         "vg": vg.name,
         "array": array.name,

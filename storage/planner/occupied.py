@@ -21,7 +21,7 @@ NEEDS_PLACE = verbs_with(Trait.NEEDS_PLACE)
 
 def work_at(draft: Draft, lv: LogicalVolume) -> Work | None:
     """What is at work on the volume. An older agent does not say: then a segment that lies on two
-    disks is being moved, and whose move that is, nobody knows."""
+    disks is being moved, and it is unknown who started the move."""
     if lv.work is not None:
         return lv.work
     both = (each for each in lv.segments if each.type == "linear" and len(each.pvs) > 1)
@@ -62,7 +62,7 @@ def forget_mark(draft: Draft) -> None:
 
 
 def leave_alone(draft: Draft) -> None:
-    """Refuse what would disturb somebody else's work on the volume; end a move of our own before
+    """Refuse what would disturb another program's work on the volume; end a move of our own before
     what cannot be done during it."""
     lv = draft.lv
     needing = [step for step in draft.steps if step.verb in NEEDS_PLACE]

@@ -11,14 +11,14 @@ from typing import Any
 from storage.inventory.device_tree import fast_disks, is_part_of
 from storage.inventory.disk_list import devices_of
 from storage.inventory.facts import HostFacts, VolumeGroup
-from storage.planner.draft import PlannedStep, Refused, group_may_change, group_of
+from storage.planner.draft import PlannedStep, Refused, demand_group_change, group_of
 from storage.planner.wish import BadWish
 
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """An SSD, or an array of SSDs, that no array and no volume group uses. `serial` is what tells
-    it from all others: on a drive's label, or the uuid of an array."""
+    """An SSD, or an array of SSDs, that no array and no volume group uses. `serial` identifies it:
+    the number on a drive's label, or the uuid of an array."""
 
     name: str
     size_bytes: int
@@ -51,7 +51,7 @@ class Preparation:
 
 
 def spares_of(facts: HostFacts) -> tuple[Spare, ...]:
-    """What could be prepared. Without a serial number nobody can say which one is meant."""
+    """What could be prepared. A disk without a serial number cannot be named, and is left out."""
     fast = fast_disks(facts)
     disks = [
         Spare(disk.name, disk.size_bytes, disk.model, disk.serial, False)
@@ -74,7 +74,7 @@ def prepare(facts: HostFacts, wanted: Preparation) -> tuple[PlannedStep, ...]:
     vg = group_of(facts, wanted.vg_uuid, wanted.vg_name)
     if any(pv.name == wanted.device and pv.vg_uuid == vg.uuid for pv in facts.pvs):
         return ()
-    group_may_change(facts, vg)
+    demand_group_change(facts, vg)
     _same_sectors(facts, vg, wanted.device)
     return (
         PlannedStep(

@@ -33,7 +33,7 @@ def exist(draft: Draft) -> None:
             "Ask for a bcache-ready volume.",
         )
     if ZEROING_TAG in lv.tags:
-        # Zeroing destroys what is there: the tag alone, which anybody may set, is no permission.
+        # Zeroing destroys what is there: the tag alone, which anyone may set, is no permission.
         if not _is_ours(draft, lv) or lv.name != volume_name(draft.target.volume_key):
             raise Refused(
                 "not_ours",

@@ -70,7 +70,7 @@ def _choice(what: str, value: object, *allowed: str) -> None:
 
 
 def _name(what: str, value: object) -> None:
-    """Only a bound on the text: whether a cache is one of ours is for the plan to tell."""
+    """Only a bound on the text: whether a cache is one of ours is for the plan to decide."""
     if not isinstance(value, str) or len(value) > NAME_LIMIT or not _plain(value):
         raise BadWish(f"{what} is plain text of at most {NAME_LIMIT} characters.")
 

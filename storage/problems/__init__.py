@@ -1,2 +1,2 @@
 """Every kind of problem, declared once: its words, its times, what it follows from, and where it is
-mended. Nothing here says whether something is wrong: `jobs.problems` alone does."""
+fixed. Nothing here says whether something is wrong: `jobs.problems` alone does."""

@@ -133,8 +133,8 @@ ARRAY_KINDS: Final = (
     ),
     _array(
         "lv_unhealthy",
-        "Pool or write cache ill",
-        "{count} pools or write caches of LVM are ill",
+        "Pool or write cache unhealthy",
+        "{count} pools or write caches of LVM are unhealthy",
         "What lies on one may take no more writes.",
         about="volume",
     ),

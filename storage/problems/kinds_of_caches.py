@@ -84,7 +84,7 @@ CACHE_KINDS: Final = (
         "cache_read_only",
         "Cache metadata read-only",
         "The metadata of {count} caches cannot be written",
-        "The cache does not learn, and may not come back after a restart.",
+        "The cache takes no new blocks, and may not start after a reboot.",
         judged_by="sample",
         follows=BROKEN,
     ),

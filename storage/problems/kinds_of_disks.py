@@ -24,7 +24,7 @@ DISK_KINDS: Final = (
     _disk(
         "disk_failing",
         "Disk failing",
-        "{count} disks say that they are failing",
+        "{count} disks report that they are failing",
         "The disk may lose data or stop at any time.",
         is_data_at_risk=True,
         judged_by="smart",
@@ -113,7 +113,7 @@ DISK_KINDS: Final = (
         "disk_unread",
         "Disk health not read",
         "The health of {count} disks cannot be read",
-        "Nobody will be told if such a disk begins to fail.",
+        "No alert will warn you if such a disk begins to fail.",
         judged_by="smart",
     ),
     _disk(
@@ -146,7 +146,7 @@ DISK_KINDS: Final = (
         "smart_stale",
         "Disks not read for a day",
         "The disks of {count} hosts have not been read for a day",
-        "Nobody will be told if such a disk begins to fail.",
+        "No alert will warn you if such a disk begins to fail.",
         about="host",
         message="Not all disks of the host were read for {lasted}: {why}.",
         correction="On the host: smartctl --scan; then smartctl -x for each disk that it lists.",
@@ -157,9 +157,9 @@ DISK_KINDS: Final = (
         "no_smartctl",
         "smartctl missing",
         "{count} hosts have no smartctl",
-        "Nobody will be told if one of their disks begins to fail.",
+        "No alert will warn you if one of their disks begins to fail.",
         about="host",
-        message="The host has no smartctl: nobody is told when one of its disks begins to fail.",
+        message="The host has no smartctl: no alert warns you when one of its disks fails.",
         correction="On the host: apt-get install smartmontools (or dnf install smartmontools)",
     ),
 )

@@ -127,10 +127,10 @@ HOST_KINDS: Final = (
         "{count} hosts restarted into another kernel",
         "Guests were down meanwhile, and caches may work differently from before.",
         message="Restarted into another kernel: {after}, before that {before}.",
-        correction="If nobody restarted it, look at the end of the last boot: journalctl -b -1. "
-        "History on the host's page compares the days before and after.",
+        correction="If the restart was not planned, look at the end of the last boot: journalctl "
+        "-b -1. History on the host's page compares the days before and after.",
         listed_for=timedelta(minutes=5),
-        once_unlisted="Another kernel is reported for 5 minutes only. Nothing was changed back.",
+        once_unlisted="A kernel change is reported for 5 minutes. Nothing was changed back.",
     ),
     ProblemKind(
         "kernel_regression",
@@ -139,7 +139,7 @@ HOST_KINDS: Final = (
         "Guests would wait longer for their disks with this kernel.",
         message="The kernel gate found {after} slower than {before}: {lost}.",
         correction="Stay with the earlier kernel, or gate a later one. A bisect on the page of the "
-        "gate finds the kernel that brought it. Whoever lives with it accepts it there.",
+        "gate finds the kernel that brought it. You can also accept the slowdown there.",
         # A gate judges once, at its end.
         hold_seconds=0,
         resolve_seconds=0,
@@ -231,7 +231,7 @@ HOST_KINDS: Final = (
     _unreached(
         "transport",
         "Not connected",
-        "{count} hosts cannot be asked",
+        "{count} hosts cannot be contacted",
     ),
     ProblemKind(
         "agent_old",
@@ -327,12 +327,12 @@ HOST_KINDS: Final = (
         "bcache_unclear",
         "Unclear bcache volume",
         "{count} bcache volumes have no known owner",
-        "They may not come back after a restart.",
+        "They may not start again after a restart.",
     ),
     ProblemKind(
         "bcache_not_noted",
         "bcache lost at the next restart",
-        "{count} bcache devices would not come back after a restart",
+        "{count} bcache devices would not start again after a restart",
         "After a restart their guests have no disk.",
     ),
     ProblemKind(
@@ -407,6 +407,6 @@ HOST_KINDS: Final = (
         "kernel_unsure",
         "Kernel that may lose data",
         "{count} hosts report too little about their kernel",
-        "Nobody can tell whether their kernel loses data of caches.",
+        "It is unknown whether their kernel loses data of caches.",
     ),
 )

@@ -32,7 +32,7 @@ JOB_KINDS: Final = (
         hold_seconds=0,
         resolve_seconds=0,
         listed_for=timedelta(days=2),
-        once_unlisted="It failed 2 days ago and is no longer reported. No later job has mended it.",
+        once_unlisted="It failed 2 days ago and is no longer reported. No later job has fixed it.",
         listing="failed_jobs",
     ),
     _panel(
@@ -40,7 +40,7 @@ JOB_KINDS: Final = (
         "All jobs paused",
         "All jobs are paused",
         "No new step starts on any host until an admin resumes jobs.",
-        # Jobs are paused on purpose: told is only that they stay so.
+        # Jobs are paused on purpose: only a long pause is a problem.
         hold_seconds=1800,
         resolve_seconds=0,
     ),
@@ -100,7 +100,7 @@ JOB_KINDS: Final = (
         "beat_silent",
         "Beat silent",
         "Beat gives no sign of life",
-        "Hosts are not sampled, alerts are not judged, and jobs that wait are not taken up again.",
+        "Hosts are not sampled, alerts are not judged, and waiting jobs are not resumed.",
         resolve_seconds=60,
     ),
 )

@@ -51,7 +51,7 @@ class ProblemKind:
     """What has the trouble. A group is named by the problem's `subject`, what lies in it by
     `group/name`."""
     message: str = ""
-    """The sentence for one where only the panel can tell: its gaps are filled by
+    """The sentence for one that only the panel can judge: its gaps are filled by
     `storage.health.host_problems`. "" where the sentence is stored with the problem."""
     correction: str = ""
     """What to do, where `message` is given."""
@@ -61,11 +61,11 @@ class ProblemKind:
     new alert. "" for a kind that is alone."""
     is_data_at_risk: bool = False
     hold_seconds: int = 30
-    """So long it must be there before its alert opens."""
+    """How long it must be there before its alert opens."""
     resolve_seconds: int = 180
-    """So long it must be gone before its alert is over; the same for all of a family."""
+    """How long it must be gone before its alert is over; the same for all of a family."""
     listed_for: timedelta | None = None
-    """It is listed for so long after it began, also where nothing was mended."""
+    """It is listed for so long after it began, whether it was fixed or not."""
     once_unlisted: str = ""
     """What is true then."""
     is_expected_during_jobs: bool = False
@@ -91,6 +91,6 @@ class ProblemKind:
     """What several volumes of a host have in common; "{}" is "3 volumes"."""
     several_correction: str = ""
     way: Way = ""
-    """Where it is mended; "" for a volume on its page, else on the host's."""
+    """Where it is fixed; "" for a volume on its page, else on the host's."""
     listing: Listing = "problem_hosts"
     """The list that finds several of it."""

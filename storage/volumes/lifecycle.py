@@ -19,8 +19,8 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 @transaction.atomic
 def follow_host(placement: Placement, wish: Wish, at: datetime) -> None:
-    """The host has made it so: the volume is retired, or destroyed at `at`. Nobody pays for the
-    cache of a volume that is off; a destroyed one lies nowhere, and its record stays."""
+    """The host has made it so: the volume is retired, or destroyed at `at`. The cache of a volume
+    that is off costs nothing; a destroyed one has no place any more, and its record stays."""
     volume = Volume.objects.filter(pk=placement.volume_id)
     volume.update(wish=wish.lasting.to_json(), cache_plan=None)
     if wish.life == "gone":
@@ -32,7 +32,7 @@ Life = Literal["live", "retired", "gone"]
 
 
 def demand_label(volume: Volume, typed: str) -> None:
-    """No one destroys a volume by a slip of the hand: its label is typed. Raises Django's
+    """Guard against an accidental destruction: the volume's label must be typed. Raises Django's
     `ValidationError`."""
     if typed.strip() == volume.label.strip():
         return
@@ -52,7 +52,7 @@ class LifeOffers:
 
 
 def life_offers(row: VolumeSnapshot, now: datetime) -> LifeOffers:
-    """What can be done as far as the last inventory tells; the host looks again."""
+    """What can be done as far as the last inventory shows; the host checks again."""
     return LifeOffers(
         life_refusal(row, "retired", now),
         life_refusal(row, "live", now),

@@ -48,12 +48,12 @@ def give(volume: Volume, customer: Customer, at: datetime) -> None:
 
 @transaction.atomic
 def disown(volume: Volume) -> None:
-    """Let the volume be nobody's; what is in the books of it otherwise stays."""
+    """Take the volume from its customer; the rest of its record stays."""
     volume.customer = None
     volume.save(update_fields=["customer"])
 
 
-def theirs_since(volume: Volume) -> datetime | None:
+def owned_since(volume: Volume) -> datetime | None:
     """When another customer had the volume last, None where it never was another's: its customer
     sees no figures from before. One query."""
     others = _events(volume).exclude(customer=None).exclude(customer=volume.customer_id)
@@ -61,8 +61,8 @@ def theirs_since(volume: Volume) -> datetime | None:
     return since
 
 
-def each_theirs_since(volumes: Iterable[Volume]) -> dict[int, datetime]:
-    """`theirs_since` of many, by primary key; those that never were another's are missing. One
+def owned_since_by_volume(volumes: Iterable[Volume]) -> dict[int, datetime]:
+    """`owned_since` of many, by primary key; those that never were another's are missing. One
     query."""
     events = cast("Any", Volume).pgh_event_model.objects
     others = events.filter(pgh_obj__in=[volume.pk for volume in volumes], customer__isnull=False)
@@ -72,7 +72,7 @@ def each_theirs_since(volumes: Iterable[Volume]) -> dict[int, datetime]:
 
 def customer_then(volume: str, at: str) -> Subquery:
     """For the rows of a query, the customer (primary key) who had the volume at a time, None where
-    nothing in the books has changed since; `volume` and `at` are the names of those fields."""
+    the record has not changed since; `volume` and `at` are the names of those fields."""
     tracked = cast("Any", Volume)  # the tracker's model, which no type knows
     later = tracked.pgh_event_model.objects.filter(
         pgh_obj=OuterRef(volume), pgh_created_at__gte=OuterRef(at), customer__isnull=False

@@ -16,7 +16,7 @@ from storage.models.host import HostState, silent_seconds
 from storage.models.key_sets import any_of
 from storage.planner import Refused, plan
 from storage.planner.current_wish import wish_now
-from storage.planner.draft import begin_draft, may_change
+from storage.planner.draft import begin_draft, demand_change
 from storage.planner.kernel_faults import refuse_faulty
 from storage.planner.technologies.lookup import cache_of, device_of, layout_of, of_layout
 from storage.planner.technologies.technology import Cache, Technology
@@ -90,7 +90,7 @@ class VolumeSnapshot:
     @property
     def dirty_bytes(self) -> int:
         """What only the cache holds, by the last sample as lists show it; by the last inventory
-        where no fresh sample tells."""
+        where no fresh sample shows it."""
         if self.latest is not None and not self.is_stale and self.latest.dirty_bytes is not None:
             return self.latest.dirty_bytes
         return self.cache.dirty_bytes if self.cache is not None else 0
@@ -143,7 +143,7 @@ class VolumeSnapshot:
         return wish
 
     def refusal(self, wish: Wish | None) -> Refused | None:
-        """Why the volume cannot become `wish`, as far as the last inventory tells."""
+        """Why the volume cannot become `wish`, as far as the last inventory shows."""
         host, placement = self.host, self.placement
         if host is None or placement is None:
             return Refused(
@@ -173,7 +173,7 @@ class VolumeSnapshot:
             steps = plan(self.facts, placement.target, wish)
             refuse_faulty(steps, self.facts, placement.host.accepted_faults)
             # A plan without steps never asks whether it may change anything.
-            may_change(begin_draft(self.facts, placement.target, wish))
+            demand_change(begin_draft(self.facts, placement.target, wish))
         except Refused as refusal:
             return refusal
         return None

@@ -14,8 +14,8 @@ PEERS: Final = ("Prometheus", "VictoriaMetrics")
 HEAD: Final = """\
 # Benchmarks
 
-What Tiercel is measured against, side by side in one run on one machine: absolute figures are that
-machine's, the ratios are what to look at. The programs are in `tests/bench`.
+What Tiercel is measured against, side by side in one run on one machine: compare ratios, because
+absolute figures are that machine's. The programs are in `tests/bench`.
 
 | command | what it compares |
 |---|---|
@@ -25,7 +25,9 @@ machine's, the ratios are what to look at. The programs are in `tests/bench`.
 | `make bench-api` | lists, volumes and series of the API, beside a bare `ModelViewSet` |
 | `make bench-metrics` | how long a scrape of all volumes takes, beside prometheus-client |
 | `make bench-charts` | how long until a browser shows the first chart, with a year of figures |
-| `make bench-door` | what others notice while the panel's doors are flooded |
+| `make bench-heat` | what the agent's heat costs a host, beside the same I/Os as text |
+| `make bench-forecast` | forecast hit rates beside those of caches made afterwards in the lab |
+| `make bench-door` | response times of other users during floods of sign-ins and API calls |
 
 ## Samples
 

@@ -40,7 +40,7 @@ def summary(figures: FiguresWindow, layout: str) -> dict[str, Any]:
     latency = (
         {"read_ms_avg": _rounded(figures.read_ms, 2)}
         if layout == "bcache"
-        else {"read_ms_p50": _rounded(figures.latency_ms_p50, 2)}
+        else {"read_ms_p50": _rounded(figures.latency_p50_ms, 2)}
     )
     return {
         "iops": _rounded(figures.read_iops, 0),

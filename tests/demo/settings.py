@@ -1,4 +1,4 @@
-"""What the demo's processes are told: its own database, faster samples, the port."""
+"""Settings of the demo's processes: its own database, faster samples, the port."""
 
 from __future__ import annotations
 

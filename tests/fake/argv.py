@@ -1,4 +1,4 @@
-"""Command lines taken apart, strictly: an option nobody taught the model is a ModelGap."""
+"""Command lines parsed strictly: an option that the model does not know is a ModelGap."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Clock:
         self._booted_ns += self.boottime_ns() - int(up_seconds * 1e9)
 
     def step(self, seconds: float) -> None:
-        """Somebody sets the wall clock; what counts since the boot goes on as before."""
+        """Set the wall clock; the boot clock is unaffected."""
         self._off_ns += int(seconds * 1e9)
 
     def sleep(self, seconds: float) -> None:

@@ -36,7 +36,7 @@ def fake_host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
 
 @pytest.fixture
 def fake_server(fake_host: FakeHost) -> Iterator[FakeServer]:
-    """The fake host behind SSH; nobody is authorized yet."""
+    """The fake host behind SSH; no key is authorized yet."""
     with FakeServer(fake_host) as server:
         yield server
 

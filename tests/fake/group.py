@@ -108,7 +108,7 @@ def forget(vg: Vg, lv: Lv) -> None:
 
 
 def vgchange(machine: Machine, argv: Sequence[str]) -> Steps:
-    """Switch off the group with a uuid, as far as nobody holds its volumes."""
+    """Switch off the group with a uuid, except volumes in use."""
     line = parse(argv, FLAGS, VALUED)
     yield 0.1
     if not line.has("-an"):

@@ -263,7 +263,7 @@ class FakeHost(Journal):
         return result
 
     def _ask_libvirt(self, argv: Sequence[str], timeout: float | None) -> None:
-        """A daemon that hangs keeps nobody else, and virsh can be killed."""
+        """A daemon that hangs blocks no other call, and virsh can be killed."""
         if timeout is None:
             self._gap("virsh without a time limit")
         elif argv[0] in self._hanging:
@@ -313,7 +313,7 @@ class FakeHost(Journal):
         stop: Callable[[], bool] | None,
         rest: Callable[[], Beat] | None,
     ) -> None:
-        """A program works for so long, and rests in between where it is told to."""
+        """A program works for so long, and rests in between where `rest` says so."""
         if rest is None:
             self.sleep(seconds)
             return

@@ -42,7 +42,7 @@ def rejects(machine: Machine, name: str) -> bool:
 
 def is_seen(machine: Machine, vg: Vg) -> bool:
     """Whether LVM finds a group: a guest's lies on a bcache device, on a disk of its own, or on an
-    LV, which it scans only where it is told to."""
+    LV, which it scans only where it is configured to."""
     if vg.inside is None:
         return not all(rejects(machine, pv.device.name) for pv in vg.pvs)
     backing = machine.backing(vg.inside)

@@ -85,7 +85,7 @@ class FakeServer:
         self._authorized.append(public_key)
 
     def forget_keys(self) -> None:
-        """Nobody may come in any more."""
+        """Refuse every key from now on."""
         self._authorized.clear()
 
     def cut(self) -> None:

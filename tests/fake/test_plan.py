@@ -51,7 +51,7 @@ bcaches = st.builds(
 @st.composite
 def stories(draw: st.DrawFn) -> tuple[list[Wish], int, int]:
     """Wishes for one volume one after the other; how many steps of the last but one were done
-    before somebody changed their mind; how much dirty data there was then."""
+    before the next wish came; how much dirty data there was then."""
     layout = draw(st.sampled_from(["plain", "bcache"]))
     caches = lvm_caches if layout == "plain" else bcaches
     kind = st.just(layout)

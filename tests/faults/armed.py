@@ -21,7 +21,7 @@ PAUSE_SECONDS = 4.0
 
 
 class Injected(Exception):
-    """An exception nobody foresaw."""
+    """An unexpected exception."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ def cluster() -> Iterator[tuple[Path, Postgres]]:
     os.environ["TIERCEL_LOG_LEVEL"] = "CRITICAL"
     os.environ["DATABASE_URL"] = place.database_url("tiercel_app")
     os.environ["DATABASE_OWNER_URL"] = place.database_url("tiercel_owner")
-    # Whoever ends the program by a signal leaves no server behind.
+    # A signal that ends the program leaves no server behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     place.make()
     try:

@@ -139,7 +139,7 @@ def _as_wished(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
 
 
 def _clean(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
-    """Failed, with nobody asked to look, means that all is as it was before."""
+    """Failed without needing attention means that all is as it was before."""
     for job in jobs:
         is_ours = job.volume_id == stage.volume.pk and "guest data" in stage.strangers
         if job.state != State.FAILED or not is_ours:
@@ -149,8 +149,8 @@ def _clean(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
 
 
 def _told(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
-    """A new volume has nothing to go back to: what a job left of it is told, and is never left by
-    one that failed with nobody asked to look."""
+    """A new volume has no former state: the job names what it left of it, and a job that failed
+    without needing attention left nothing."""
     new = [job for job in jobs if job.kind == Kind.CREATE_VOLUME and not job.dry_run]
     for job in new:
         if job.state not in (State.FAILED, State.CANCELLED):

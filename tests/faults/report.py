@@ -25,15 +25,15 @@ Leases last 3 s here and pauses 4 s.
 
 Survived means that all of this holds afterwards:
 
-- the job is done, undone, or before a person who is told what is left; never silently lost;
+- the job is done, undone, or before a person, with a list of what is left; never silently lost;
 - no operation id was executed twice, and no two LVM commands changed a volume group at once;
 - the fencing tokens of a volume group were accepted in rising order;
-- volumes of strangers keep uuid, size, tags, place and content, and every extent that a guest had
+- other volumes keep uuid, size, tags, place and content, and every extent that a guest had
   written to the volume is still there;
 - a job that says “failed” left everything as it was before;
 - a job that says “succeeded” left the host as wished and nothing over;
 - every operation the host accepted has one intent and one outcome in the audit trail;
-- of alerts (A01), people got each message once, and the end of none before its beginning; ten
+- of alerts (A01), recipients got each message once, and no end before its beginning; ten
   minutes pass there in one, because what is stored is moved into the past;
 - all this within 60 s of the fault, or, in the lab, of the moment when the host is whole again (a
   backlog of 20 to 200 jobs, a mail that was refused before, and a job after a restart in the lab,
@@ -68,9 +68,9 @@ def write(
     if lost:
         head += ["## Not survived\n", _table(lost)]
     sweep_note = (
-        "Each operation was broken at each point it passes: `kill` (SIGKILL), `raise` (an exception"
-        "\nnobody foresaw, or a full disk on the host), `pause` (longer than a lease), `drop` (the"
-        "\ndatabase connection is gone).\n"
+        "Each operation was broken at each point it passes: `kill` (SIGKILL), `raise`"
+        "\n(an unexpected exception, or a full disk on the host), `pause` (longer than a lease),"
+        "\n`drop` (the database connection is gone).\n"
     )
     partly = f"Played was every {every}th of them.\n" if every > 1 else ""
     tail = [

@@ -25,7 +25,7 @@ POLL_SECONDS = 0.2
 
 
 class Scenery(ABC):
-    """`host` and `volume` are set by whoever sets the scene."""
+    """The scene's setup sets `host` and `volume`."""
 
     host: Host
     volume: Volume
@@ -112,6 +112,6 @@ class Scenery(ABC):
 
 
 def at_rest(job: Job) -> bool:
-    """Whether nobody works on the job any more."""
+    """Whether no worker has the job any more."""
     job.refresh_from_db()
     return bool(job.is_over) or job.state == State.NEEDS_ATTENTION

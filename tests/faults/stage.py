@@ -35,7 +35,7 @@ _numbers = itertools.count(1)
 
 
 def quicken() -> None:
-    """Nobody but the suite's own workers runs jobs, and the suite's own preparations poll often."""
+    """Only the suite's own workers run jobs, and its preparations poll often."""
     notify_workers.send = lambda task, *args: True
     operation.POLL_SECONDS = (0.01, 0.05)
 
@@ -91,7 +91,7 @@ class Stage(Scenery):
         trace: TracebackType | None,
     ) -> None:
         self._ends.close()
-        # Nobody asks this host any more.
+        # No more requests to this host.
         Host.objects.filter(pk=self.host.pk).update(state="pending")
         self.leave()
 

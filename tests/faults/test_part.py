@@ -36,7 +36,7 @@ SWEPT = (
     ("set bcache mode", "send.before", 1, "raise"),
 )
 NAMED = (
-    "set lvmcache mode: somebody removes the volume by hand before step 1 is sent",
+    "set lvmcache mode: the volume is removed by hand before step 1 is sent",
     "add lvmcache: worker stopped before it sends, another takes over, it goes on",
     "add lvmcache: two operators ask in the same moment",
     "set lvmcache mode: a preview from before another job is made real",

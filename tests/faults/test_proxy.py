@@ -1,4 +1,4 @@
-"""The proxy breaks where it was told to, to the byte."""
+"""The proxy breaks at the requested byte."""
 
 from __future__ import annotations
 

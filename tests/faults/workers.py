@@ -132,7 +132,7 @@ class Workers:
         for line in self._process.stdout:
             event = json.loads(line)
             self._known[event["token"]].hear(event)
-        # Nobody tells of the others any more.
+        # The others are not announced any more.
         for worker in list(self._known.values()):
             worker.started.set()
             worker.ended.set()

@@ -77,7 +77,7 @@ def test_the_session_of_the_document_adds_a_cache_and_takes_it_off(
         for argv in argvs(first):
             assert argv[0] in done.stdout
         assert "cli session" in done.stdout
-        assert "nothing would be done" in done.stdout
+        assert "there is nothing to do" in done.stdout
         assert f"Job {removed.key}: succeeded" in done.stdout
         assert trail(added) == ADD_CACHE_TRAIL
         assert added.actor is not None and added.actor.email == EMAIL

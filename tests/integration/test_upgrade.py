@@ -80,7 +80,7 @@ def marked(tab: Page, *plans: str) -> None:
         tab.wait_for_timeout(RENEW_MS)
     chart = card(tab, "Over time")
     for word in words:
-        expect(chart.get_by_role("list", name="Changes in this time")).to_contain_text(word)
+        expect(chart.get_by_role("list", name="Changes in this period")).to_contain_text(word)
     renewed(tab, chart.get_by_text(re.compile(r"\d % of reads came from SSD")))
 
 

@@ -152,7 +152,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
             answer = tab.request.get(marks.value.url).json()
             assert answer["marks"][-1]["label"] == "Add cache"
             chart = card(tab, "Over time")
-            chart.get_by_text("Jobs, restarts and alerts in this time").click()
+            chart.get_by_text("Jobs, restarts and alerts in this period").click()
             expect(chart.locator(".chart-jobs")).to_contain_text("Add cache")
             expect(chart.get_by_role("img").first).to_be_visible(timeout=FIGURES_MS)
         tab.locator("#cache").get_by_text("Share of the volume").wait_for()

@@ -136,7 +136,7 @@ def test_a_host_has_few_streams_at_a_time(volume: Volume, monkeypatch: pytest.Mo
     monkeypatch.setattr(live_view, "OF_A_HOST", 0)
     assert live_view.begin_live_view(volume)
     assert live_view.stream(volume.pk) is False
-    assert "Others look" in seen(volume).trouble
+    assert "Others are watching" in seen(volume).trouble
 
 
 def test_what_lies_in_redis_and_is_not_ours_is_shown_as_nothing(volume: Volume) -> None:

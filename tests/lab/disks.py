@@ -33,7 +33,7 @@ class Disk:
         return ["-drive", drive, "-device", device]
 
     def plug(self, file: Path, *, read_only: bool) -> tuple[Words, ...]:
-        """Return what qemu's monitor is told to add this disk while the machine runs."""
+        """Return the command of QEMU's monitor that adds this disk while the machine runs."""
         backing = {"driver": "file", "filename": str(file), "read-only": read_only}
         node = {"driver": "raw", "node-name": self.serial, "read-only": read_only}
         device = {"driver": "scsi-hd", "id": f"plugged-{self.serial}", "bus": "scsi0.0"}
@@ -53,11 +53,11 @@ class Disk:
         )
 
     def pull(self) -> Words:
-        """Return what it is told to take such a disk away again."""
+        """Return the command that removes such a disk."""
         return ("device_del", {"id": f"plugged-{self.serial}"})
 
     def forget(self) -> Words:
-        """Return what it is told then to close the file."""
+        """Return the command that closes the file afterwards."""
         return ("blockdev-del", {"node-name": self.serial})
 
 

@@ -2,7 +2,7 @@
 groups, arrays and bcache devices before the root file system is there. The lab's image leaves them
 out, so that it boots sooner.
 
-They are fetched once per recipe, by whoever asks for them, and kept beside the image.
+They are fetched once per recipe, on first use, and kept beside the image.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Another kernel of the lab's release, into which the machine restarts by itself (kexec), as after
 an upgrade.
 
-It is built once per recipe, by whoever asks for it, and kept beside the image.
+It is built once per recipe, on first use, and kept beside the image.
 """
 
 import os

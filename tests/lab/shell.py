@@ -77,7 +77,7 @@ class Shell:
             try:
                 self._master.wait(CLOSE_SECONDS)
             except subprocess.TimeoutExpired:
-                # It waits for the far end now and then, which nobody needs.
+                # It waits for the far end now and then, which is not needed.
                 self._master.kill()
                 self._master.wait()
             if self._master.stderr is not None:

@@ -151,7 +151,7 @@ def _write_layer(machine: Monitor, layer: Path, image: Path) -> None:
 
 def _finish(machine: Monitor, command: str, **arguments: object) -> None:
     """Run a job of qemu to its end."""
-    # A block job goes by itself unless told not to; a creation stays, and knows no such option.
+    # A block job is dismissed automatically by default; a creation stays, without such an option.
     stay = {} if command == "blockdev-create" else {"auto-dismiss": False}
     machine.tell(command, **{"job-id": "keep"}, **stay, **arguments)
     machine.wait_for("JOB_STATUS_CHANGE", id="keep", status="concluded")

@@ -171,7 +171,7 @@ class Lab:
         """Run a command that restarts the machine from within, and wait until it has booted: its
         services are stopped first, and the kernel may be another one afterwards."""
         boot_id = self.run(READ_BOOT_ID).stdout
-        # Whoever waits for the command would lose the connection under it.
+        # A caller that waits for the command would lose its connection.
         self.run(["systemd-run", "-q", "--on-active=1", *shlex.split(command)])
         self.shell.close()
         deadline = time.monotonic() + BOOT_TIMEOUT_SECONDS
@@ -188,7 +188,7 @@ class Lab:
 
     @contextmanager
     def plugged(self, disk: disks.Disk, content: Path | None = None) -> Iterator[str]:
-        """One more disk, as somebody plugs it into the running machine, and its name there: empty,
+        """One more disk, hot-plugged into the running machine, and its name there: empty,
         or one that reads as `content`. It is pulled at the end."""
         file = content or disks.make_files(self.folder, [disk])[0]
         self._tell_all(disk.plug(file, read_only=content is not None))

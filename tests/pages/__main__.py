@@ -16,11 +16,14 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from datetime import timedelta
 
 from panel.management.commands import secrets
 from storage import row_security
 
 SAMPLE_SECONDS = 60
+JUDGED = timedelta(minutes=5)
+"""So long the fleet is judged at first: what is wrong for a moment is no alert."""
 DATABASE = "tiercel_pages"
 
 
@@ -39,11 +42,14 @@ def main() -> int:
 
     hosts, volumes = int(os.environ.get("HOSTS") or 6), int(os.environ.get("VOLUMES") or 60)
     few = volumes <= 200
-    made = fleet.build(hosts, volumes, hours=24 if few else 2, days=13 if few else 0)
-    heat.warm(made.hosts, timezone.now())
+    built = timezone.now() - JUDGED
+    made = fleet.build(hosts, volumes, hours=24 if few else 2, days=13 if few else 0, now=built)
+    heat.warm(made.hosts, built)
     print(f"A panel with {hosts} hosts and {volumes} volumes: http://localhost:{port}")
     for user in (made.admin, made.owner):
         print(f"  {user.email}   password: {fleet.PASSWORD}", flush=True)
+    while (built := built + timedelta(seconds=SAMPLE_SECONDS)) <= timezone.now():
+        fleet.live_on(made, built, SAMPLE_SECONDS)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with_pictures = os.environ.get("SCREENSHOTS") == "1"
     command = ["manage.py", "runserver", *["--noreload"] * with_pictures, f"127.0.0.1:{port}"]
@@ -53,7 +59,6 @@ def main() -> int:
             from tests.pages import screenshots
 
             _wait_until_answering(server, int(port))
-            fleet.live_on(made, timezone.now(), SAMPLE_SECONDS)
             screenshots.take(f"http://localhost:{port}", made)
             return 0
         while not _ended(server):

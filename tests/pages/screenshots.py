@@ -32,7 +32,7 @@ def take(url: str, made: fleet.Fleet) -> None:
         Scene(stills["benchmark"].address, "bcache or lvmcache? Measured, with how sure it is"),
         Scene("/capacity/", "How much SSD is sold, free, and until when it lasts"),
         Scene("/ledger/", "What was forecast of each order, and what was measured"),
-        Scene("/audit/everything", "Who did what: one trail that nobody can change"),
+        Scene("/audit/everything", "Who did what: one trail that cannot be changed"),
     )
     with opened() as browser:
         take_stills(browser, url, admin, stills, DOCUMENTS)

@@ -184,7 +184,7 @@ class Cast:
     def ask(self, role: str, row: Row, method: str = "") -> Any:
         """Send what the row says as that role, by its session or its token; then undo it."""
         # As in the web server, which sees nothing of customers by itself.
-        with transaction.atomic(), row_security.inside(row_security.NOBODY):
+        with transaction.atomic(), row_security.scope(row_security.NO_ROWS):
             response = self._ask(role, row, method)
             transaction.set_rollback(True)
         return response

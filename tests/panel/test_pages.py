@@ -181,7 +181,7 @@ def test_health_says_that_both_servers_answer(client: Client) -> None:
     assert (response.status_code, response.json()) == (200, answers)
 
 
-def test_a_worker_that_takes_no_job_takes_the_pages_from_nobody(client: Client) -> None:
+def test_a_worker_that_takes_no_job_leaves_the_pages_alone(client: Client) -> None:
     job(scene(), updated_at=timezone.now() - timedelta(minutes=5))
     response = client.get(reverse("health"))
     assert (response.status_code, response.json()["work"]) == (200, False)

@@ -103,7 +103,7 @@ def test_a_viewer_orders_nothing(people: Cast) -> None:
     ("role", "name", "needed"),
     [("read_only", "volume-new", "operator"), ("operator", "people", "admin")],
 )
-def test_staff_without_the_right_are_told_which_role_it_needs(
+def test_staff_without_the_right_see_which_role_it_needs(
     people: Cast, role: str, name: str, needed: str
 ) -> None:
     text = people.ask(role, Row(name, "GET", "")).content.decode()

@@ -78,7 +78,7 @@ def test_links_in_mail_are_printed_nowhere_but_in_development(
     assert read == {"EMAIL_BACKEND": f"django.core.mail.backends.{backend}.EmailBackend"}
 
 
-def test_the_proxys_header_is_trusted_only_when_told() -> None:
+def test_the_proxys_header_is_trusted_only_if_the_setting_says_so() -> None:
     name = "SECURE_PROXY_SSL_HEADER"
     assert settings_with({}, name)[name] is None
     assert settings_with({"TIERCEL_TRUST_PROXY": "1"}, name)[name][1] == "https"

@@ -400,7 +400,7 @@ def test_dirty_data_in_the_cache_of_a_thin_pool_counts_before_a_restart() -> Non
 
 
 def test_a_cache_of_which_the_kernel_says_nothing_is_not_clean() -> None:
-    assert "Nobody knows what 1 cache may hold" in restart(Seen(**thin_pool(dirty=0, told=False)))
+    assert "It is unknown what 1 cache may hold" in restart(Seen(**thin_pool(dirty=0, told=False)))
 
 
 DUPLICATES = {

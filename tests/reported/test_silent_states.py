@@ -89,7 +89,7 @@ def test_a_bcache_that_does_not_tell_what_is_dirty_is_not_clean(
         },
     )  # fmt: skip
     assert seen.lv("web").name == "web" and seen.host.unread == ()
-    assert ("Nobody knows" in restart(seen.host)) is not is_known
+    assert ("It is unknown" in restart(seen.host)) is not is_known
 
 
 def test_dirty_data_of_a_bcache_that_root_made_counts_before_a_restart() -> None:
@@ -155,7 +155,7 @@ def test_a_write_cache_that_had_an_error_counts_as_unknown(status: str, is_known
     table = "tank-web: 0 2097152 writecache s 253:1 253:2 4096 0"
     seen = Seen(**described, dm={"writecache": line}, tables={"writecache": table})
     assert seen.lv("web").writecache.dirty_known is is_known
-    assert ("Nobody knows" in restart(seen.host)) is not is_known
+    assert ("It is unknown" in restart(seen.host)) is not is_known
 
 
 def test_a_group_that_does_not_count_what_it_misses_is_counted_by_its_disks() -> None:

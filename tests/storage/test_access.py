@@ -32,8 +32,8 @@ def test_a_role_has_its_rights_and_no_other(role: str, rights: set[Right]) -> No
 
 
 def test_who_is_deactivated_or_not_signed_in_has_no_right() -> None:
-    for nobody in (person(StaffRole.ADMIN, is_active=False), AnonymousUser()):
-        assert not is_staff(nobody)
+    for stranger in (person(StaffRole.ADMIN, is_active=False), AnonymousUser()):
+        assert not is_staff(stranger)
 
 
 def test_a_superuser_without_a_staff_role_is_not_staff() -> None:
@@ -64,7 +64,7 @@ def test_a_staff_view_is_absent_for_strangers_and_closed_for_lower_roles(
 def test_members_see_and_order_for_their_own_customers_only() -> None:
     acme, zebra = make.customer(), make.customer()
     own, other = make.volume(customer=acme), make.volume(customer=zebra)
-    nobodys = make.volume()
+    unassigned = make.volume()
     for role in MemberRole:
         member = make.user()
         acme.members.create(user=member, role=role)
@@ -73,7 +73,7 @@ def test_members_see_and_order_for_their_own_customers_only() -> None:
         may_order = role != MemberRole.VIEWER
         assert list(Volume.objects.orderable_by(member)) == ([own] if may_order else [])
     staff = make.staff_user()
-    assert set(Volume.objects.visible_to(staff)) == {own, other, nobodys}
+    assert set(Volume.objects.visible_to(staff)) == {own, other, unassigned}
     assert not Volume.objects.orderable_by(staff).exists()
 
 

@@ -113,6 +113,6 @@ def test_it_sees_only_the_rows_that_the_session_may_see() -> None:
     query = CompiledQuery(Volume, lambda pk: Volume.objects.filter(pk=pk))
     volume = make.volume()
     assert query.get(volume.pk) == volume
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         assert query.first(volume.pk) is None
     assert query.get(volume.pk) == volume

@@ -35,7 +35,7 @@ def test_what_is_no_amount_is_refused(typed: str) -> None:
 
 
 def test_every_currency_has_the_decimal_places_of_iso_4217() -> None:
-    """The standard's list: whoever is not named here has two."""
+    """The standard's list: a currency that is not named here has two."""
     none = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
     three = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]
     places = dict.fromkeys(none.split(), 0) | dict.fromkeys(three, 3) | {"CLF": 4, "UYW": 4}

@@ -31,7 +31,7 @@ def test_an_event_that_is_committed_late_is_not_missed() -> None:
     wrote, commit = threading.Event(), threading.Event()
 
     def late() -> None:
-        with row_security.inside(row_security.ALL), transaction.atomic():
+        with row_security.scope(row_security.ALL), transaction.atomic():
             write("late")
             wrote.set()
             assert commit.wait(20)
@@ -52,14 +52,14 @@ def test_an_event_that_is_committed_late_is_not_missed() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whoever_reads_on_while_others_write_sees_each_event_once() -> None:
+def test_a_reader_that_reads_on_while_others_write_sees_each_event_once() -> None:
     writers, each_writes = 6, 12
     over = threading.Event()
 
     def several(writer: int) -> None:
         chance = random.Random(writer)
         for n in range(each_writes):
-            with row_security.inside(row_security.ALL), transaction.atomic():
+            with row_security.scope(row_security.ALL), transaction.atomic():
                 write(f"{writer}-{n}")
                 over.wait(chance.random() / 100)
                 if chance.random() < 0.2:
@@ -67,7 +67,7 @@ def test_whoever_reads_on_while_others_write_sees_each_event_once() -> None:
         connection.close()
 
     def numbering() -> None:
-        with row_security.inside(row_security.ALL):
+        with row_security.scope(row_security.ALL):
             while not over.is_set():
                 event_list.give_places()
         connection.close()
@@ -97,7 +97,7 @@ def test_one_process_numbers_at_a_time() -> None:
     holds, release = threading.Event(), threading.Event()
 
     def holding() -> None:
-        with row_security.inside(row_security.ALL), transaction.atomic():
+        with row_security.scope(row_security.ALL), transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [event_list.LOCK])
             holds.set()
@@ -137,5 +137,5 @@ def test_an_event_is_kept_for_thirty_days() -> None:
 @pytest.mark.django_db
 def test_a_request_of_a_customer_gives_places_to_the_events_of_others_too() -> None:
     make.host()
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         assert event_list.give_places() == 1

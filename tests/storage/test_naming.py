@@ -55,7 +55,7 @@ def test_tags_of_two_volumes_tell_neither() -> None:
     assert tagged_volume_keys(tags) == ("aaaaaaaa", "bbbbbbbb")
 
 
-def test_cache_names_are_told_from_volumes() -> None:
+def test_cache_names_differ_from_those_of_volumes() -> None:
     key = new_key()
     assert is_pool_name(pool_name(key)) and is_cache_device_name(cache_device_name(key))
     for name in (volume_name(key), "s-disk0", "c-disk0", f"c-{key}\n", f"s-{key}\n", key):

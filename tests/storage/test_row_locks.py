@@ -1,4 +1,4 @@
-"""Whoever locks a volume holds its host first: nobody waits for somebody who waits for them."""
+"""A transaction locks a volume's host before the volume, so that no two wait for each other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_volume_that_is_gone_is_missing_and_one_that_lies_nowhere_is_held() ->
         assert hold(gone, homeless) == [homeless]
 
 
-def test_of_one_volume_it_is_told_that_it_is_gone() -> None:
+def test_a_volume_that_is_gone_is_refused() -> None:
     gone, there = make.volume(), make.volume()
     Volume.objects.filter(pk=gone.pk).delete()
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The second wall: what PostgreSQL shows a session, whoever forgot to ask for less."""
+"""The second wall: what PostgreSQL shows a session whose query forgot to ask for less."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ from tests.panel.cast import Party, party
 from tests.scene import job
 
 SIGN_IN = "It is read and written before anybody is known."
-NOBODYS = "Nothing in it is of a customer, a host or a person."
+NOT_PERSONAL = "Nothing in it is of a customer, a host or a person."
 SOLD = "What is sold: `visible_to` leaves out what is not on offer."
 EXEMPT = {
     "account_emailaddress": SIGN_IN,
     "account_emailconfirmation": SIGN_IN,
-    "auth_group": NOBODYS,
-    "auth_group_permissions": NOBODYS,
-    "auth_permission": NOBODYS,
-    "django_content_type": NOBODYS,
-    "django_migrations": NOBODYS,
+    "auth_group": NOT_PERSONAL,
+    "auth_group_permissions": NOT_PERSONAL,
+    "auth_permission": NOT_PERSONAL,
+    "django_content_type": NOT_PERSONAL,
+    "django_migrations": NOT_PERSONAL,
     "django_session": SIGN_IN,
-    "jobs_alertround": NOBODYS,
-    "jobs_halt": NOBODYS,
-    "jobs_installation": NOBODYS,
-    "jobs_lifesign": NOBODYS,
-    "jobs_vgfence": NOBODYS,
+    "jobs_alertround": NOT_PERSONAL,
+    "jobs_halt": NOT_PERSONAL,
+    "jobs_installation": NOT_PERSONAL,
+    "jobs_lifesign": NOT_PERSONAL,
+    "jobs_vgfence": NOT_PERSONAL,
     "mfa_authenticator": SIGN_IN,
     "panel_apitoken": SIGN_IN,
-    "panel_endpoint": NOBODYS,
+    "panel_endpoint": NOT_PERSONAL,
     "panel_idempotentrequest": "Answers are found by their person, who is part of the key.",
     "panel_loginlink": SIGN_IN,
     "panel_mute": SIGN_IN,
-    "panel_ssdprice": NOBODYS,
+    "panel_ssdprice": NOT_PERSONAL,
     "panel_stepupcode": SIGN_IN,
     "panel_user": SIGN_IN,
-    "panel_user_groups": NOBODYS,
-    "panel_user_user_permissions": NOBODYS,
-    "pghistory_context": "The triggers of histories write it for whoever changes something.",
+    "panel_user_groups": NOT_PERSONAL,
+    "panel_user_user_permissions": NOT_PERSONAL,
+    "pghistory_context": "The triggers of histories write it for every person who changes a row.",
     "storage_cacheplan": SOLD,
     "storage_cacheplan_hosts": SOLD,
     "storage_forecastrecord": "Counts over all orders, which every forecast may quote.",
-    "storage_taglimit": NOBODYS,
+    "storage_taglimit": NOT_PERSONAL,
     "usersessions_usersession": SIGN_IN,
 }
 """Tables that have no policy, each with the reason why."""
@@ -203,32 +203,32 @@ def papers(of: Party, word: str) -> None:
 
 
 @pytest.mark.django_db
-def test_each_customer_sees_their_own_rows_nobody_sees_none_and_all_sees_all() -> None:
+def test_each_customer_sees_their_own_rows_no_rows_shows_none_and_all_shows_all() -> None:
     acme, zebra = party("acme"), party("zebra")
     papers(acme, "acme")
     papers(zebra, "zebra")
     tables = [each for each in apps.get_models() if each._meta.db_table in enclosed_tables()]
-    told = set()
+    shown = set()
     for model in tables:
         every = rows(model)
-        with row_security.inside(sees(acme)):
+        with row_security.scope(sees(acme)):
             of_acme = rows(model)
-        with row_security.inside(sees(zebra)):
+        with row_security.scope(sees(zebra)):
             of_zebra = rows(model)
-        with row_security.inside(row_security.NOBODY):
+        with row_security.scope(row_security.NO_ROWS):
             assert rows(model) == set(), model
         assert not of_acme & of_zebra, model
         assert of_acme | of_zebra <= every, model
         if of_acme and of_zebra:
-            told.add(model._meta.db_table)
-    assert told == enclosed_tables() - STAFF_ONLY - {"panel_savedview"}
+            shown.add(model._meta.db_table)
+    assert shown == enclosed_tables() - STAFF_ONLY - {"panel_savedview"}
 
 
 @pytest.mark.django_db
 def test_what_is_foreign_can_be_neither_changed_nor_made_nor_given_away() -> None:
     acme, zebra = party("acme"), party("zebra")
     volume, stranger = acme.there.volume, zebra.there.volume
-    with row_security.inside(sees(acme)):
+    with row_security.scope(sees(acme)):
         assert Volume.objects.filter(pk=stranger.pk).update(label="mine") == 0
         assert Job.objects.filter(pk=zebra.job.pk).delete() == (0, {})
         assert Volume.objects.filter(pk=volume.pk).update(label="mine") == 1
@@ -245,39 +245,39 @@ def test_what_is_foreign_can_be_neither_changed_nor_made_nor_given_away() -> Non
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("value", ["ALL", "all ", "0", "-1", "1; DROP", "9" * 30, "\u0661"])
-def test_a_word_that_means_nobody_shows_nothing(value: str) -> None:
+def test_a_word_that_means_no_rows_shows_nothing(value: str) -> None:
     party("acme")
-    with row_security.inside(value):
+    with row_security.scope(value):
         assert not Customer.objects.exists()
 
 
 @pytest.mark.django_db
-def test_a_session_that_was_told_nothing_shows_nothing() -> None:
+def test_a_session_without_a_scope_shows_nothing() -> None:
     party("acme")
     assert Customer.objects.exists()
     connection.connection.execute("RESET tiercel.wall")
     assert connection.connection.execute("SELECT count(*) FROM storage_customer").fetchone() == (0,)
-    connection._told = None  # type: ignore[attr-defined]
+    connection._session_scope = None  # type: ignore[attr-defined]
 
 
 @pytest.mark.django_db
-def test_what_a_rollback_takes_back_is_told_again() -> None:
+def test_what_a_rollback_undoes_is_an_event_again() -> None:
     acme = party("acme")
     party("zebra")
     assert Customer.objects.count() == 2
-    with row_security.inside(sees(acme)):
+    with row_security.scope(sees(acme)):
         with pytest.raises(DataError), transaction.atomic():
             assert Customer.objects.count() == 1
             Customer.objects.extra(where=["1 / 0 = 1"]).exists()
         assert Customer.objects.count() == 1
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         assert Customer.objects.count() == 0
 
 
 @pytest.mark.django_db
 def test_a_wall_that_ends_amid_a_broken_transaction_does_not_hide_the_error() -> None:
     acme = party("acme")
-    with pytest.raises(DataError), transaction.atomic(), row_security.inside(sees(acme)):
+    with pytest.raises(DataError), transaction.atomic(), row_security.scope(sees(acme)):
         Customer.objects.extra(where=["1 / 0 = 1"]).exists()
     assert Customer.objects.count() == 1
 
@@ -299,12 +299,12 @@ def test_a_partition_of_samples_cannot_be_asked_past_the_wall() -> None:
 
 
 @pytest.mark.django_db
-def test_space_promised_to_another_customer_is_promised_whoever_asks() -> None:
+def test_space_promised_to_another_customer_counts_for_every_customer() -> None:
     acme, zebra = party("acme"), party("zebra")
     there = zebra.there
     wish = Wish(there.volume.size_bytes, cache=LvmCache("c-aaaaaaaaaaaaaaaa", GIB))
     job(there, wish=wish.to_json())
-    with row_security.inside(sees(acme)):
+    with row_security.scope(sees(acme)):
         assert not Job.objects.filter(volume=there.volume).exists()
         promised = reserved(there.host, there.facts)
     assert promised[make.VG_UUID] >= GIB

@@ -70,7 +70,7 @@ def test_a_share_of_nothing_is_a_dash() -> None:
     assert formatting.share(1, 0) == units.share(1, None) == units.share(None, 1) == "-"
 
 
-def test_the_age_of_a_moment_is_told_in_words() -> None:
+def test_the_age_of_a_moment_is_given_in_words() -> None:
     assert units.age(timezone.now() - timedelta(hours=12)) == "12 h ago"
     assert units.age(None) == "-"
 
@@ -106,7 +106,7 @@ def test_a_noun_follows_its_number(number: int, shown: str) -> None:
     assert formatting.counted(number, "disk") == shown
 
 
-def test_a_difference_of_shares_is_told_in_points() -> None:
+def test_a_difference_of_shares_is_given_in_points() -> None:
     assert [formatting.points(each) for each in (0.125, -0.004, None)] == ["+12.5", "-0.4", "-"]
 
 

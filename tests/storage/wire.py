@@ -12,7 +12,7 @@ BUCKETS = len(LATENCY_BOUNDS_NS) + 1
 
 
 def disk(**fields: int) -> list[int]:
-    """17 numbers of a diskstats line; zero unless told otherwise."""
+    """17 numbers of a diskstats line; zero where not given."""
     return list(DiskCounters(**{**dict.fromkeys(DiskCounters._fields, 0), **fields}))
 
 

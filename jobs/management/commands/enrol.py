@@ -44,7 +44,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--new-key",
             action="store_true",
-            help="make the panel's SSH key for the host anew; until the line was run there, the "
+            help="replace the panel's SSH key for the host; until the line was run there, the "
             "panel cannot reach it",
         )
 
@@ -64,7 +64,7 @@ class Command(BaseCommand):
             raise CommandError(f"{refused.message} {refused.correction}") from None
         if urlsplit(url).scheme != "https":
             self.stderr.write(
-                "Warning: without https, whoever is between host and panel can become root on "
+                "Warning: without https, an attacker between host and panel can become root on "
                 "the host. Use this only on a network you trust."
             )
         self.stdout.write(enrolment.line(token, url))

@@ -43,7 +43,7 @@ NAMES: Final[Mapping[str, str]] = {
     "benchmark": "Share a benchmark",
     "kiosk-links": "Add a screen",
     "host-settings": "Change a host's address",
-    "alert-routes": "Change who is told of alerts",
+    "alert-routes": "Change alert recipients",
     "alert-route-new": "Add an alert recipient",
     "alert-route": "Change an alert recipient",
     "webhook-new": "Add a webhook",
@@ -56,7 +56,7 @@ NAMES: Final[Mapping[str, str]] = {
     "my-plan-confirm": marked("Order"),
     "my-order-revert": marked("Undo order"),
 }
-"""What is done on the page that a proof leads back to, for the person who is asked for it."""
+"""Names of the actions that require a proof, as shown to the person."""
 
 
 def name_of_action(address: str) -> str:

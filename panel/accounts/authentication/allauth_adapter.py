@@ -50,7 +50,7 @@ class ClosedAdapter(DefaultAccountAdapter):
         return _public("account_confirm_email", key=emailconfirmation.key)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Nobody waits for it, and without a mail server there is none."""
+        """Mail in the background; without a mail server, send nothing."""
         if not settings.SMTP_HOST:
             return
         site = SimpleNamespace(name="Tiercel", domain=urlsplit(settings.TIERCEL_PUBLIC_URL).netloc)
@@ -58,7 +58,7 @@ class ClosedAdapter(DefaultAccountAdapter):
         background_mail.post_mail(self.render_mail(template_prefix, email, full_context))
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count the try (`panel.accounts.authentication.throttle`) instead of as allauth does,
+        """Count the attempt (`panel.accounts.authentication.throttle`) instead of as allauth does,
         whose count of an address lets anybody keep its person out."""
         address = str(credentials.get("email", ""))
         person = person_of_address(address)
@@ -68,14 +68,14 @@ class ClosedAdapter(DefaultAccountAdapter):
             raise super().validation_error(TOO_MANY)
 
     def validation_error(self, code: str, *args: Any) -> ValidationError:
-        """The same of a second factor, whose tries allauth counts itself."""
+        """The same for a second factor, whose attempts allauth counts itself."""
         if code == TOO_MANY:
             security_entries.locked_out(_trying(context.request), "second factor")
         error: ValidationError = super().validation_error(code, *args)
         return error
 
     def post_login(self, request: HttpRequest, user: AbstractBaseUser, **how: Any) -> HttpResponse:
-        """They are in; this browser is one of theirs from now on."""
+        """Remember the browser as one that this person has signed in from."""
         response: HttpResponse = super().post_login(request, user, **how)
         throttle.remember_browser(request, response, cast("User", user))
         return response

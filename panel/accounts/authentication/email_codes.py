@@ -63,7 +63,7 @@ def send_code(user: User, session_key: str) -> None:
     text = gettext(
         "Your code is {code}\n\n"
         "Enter the code on the page that asked for it. The code is valid for {n} minutes.\n"
-        "If you did not request a code, somebody else may be using your account. Do not share the "
+        "If you did not request a code, someone else may be using your account. Do not share the "
         "code.\n"
     ).format(code=code, n=LIFETIME.seconds // 60)
     try:
@@ -83,8 +83,8 @@ def has_open(user: User) -> bool:
 
 
 def accept_code(user: User, session_key: str, typed: str) -> bool:
-    """Whether it is the code mailed last. Each try counts before it is compared, so that many at
-    once are no more tries than one after the other."""
+    """Whether it is the code mailed last. Each attempt counts before it is compared, so that
+    parallel attempts count like sequential ones."""
     last = StepUpCode.objects.open().filter(user=user).values_list("pk", "digest").first()
     if last is None:
         return False

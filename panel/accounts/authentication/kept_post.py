@@ -1,5 +1,5 @@
-"""A POST that waits for a fresh proof. It travels in the page that asks for the proof, and runs
-when that page comes back with one (`panel.accounts.authentication.step_up`).
+"""A POST that waits for a fresh proof. The page that asks for the proof carries it and submits it
+with the proof (`panel.accounts.authentication.step_up`).
 
 Nothing of it is kept in the session: what runs is what that very page showed. A signed mark says
 for whom, for which address and with which fields the page was made, so that nothing else runs on
@@ -76,7 +76,7 @@ class KeptPost:
     def shown(self) -> list[tuple[str, str]]:
         """What is confirmed, for people: what it is about, then what was entered."""
         about = [("", self.about)] if self.about else []
-        return [*about, *_told(dict(self.fields))]
+        return [*about, *_shown_fields(dict(self.fields))]
 
     def begin(self) -> bool:
         """Whether it has not run yet; from now on it has."""
@@ -143,7 +143,7 @@ def _digest(fields: Fields) -> str:
     return hashlib.sha256(json.dumps(sorted(fields)).encode()).hexdigest()
 
 
-def _told(fields: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+def _shown_fields(fields: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     minor, currency = fields.get("price_minor", ("",))[-1], fields.get("currency", ("",))[-1]
     if minor.isdecimal() and len(minor) < MOST_DIGITS and not not_iso(currency):
         yield gettext("Price"), amount(int(minor), currency)

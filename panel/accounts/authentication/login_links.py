@@ -42,9 +42,9 @@ KEPT = timedelta(days=1)
 
 
 def make_link(user: User, next_path: str, seconds: int = SECONDS) -> str:
-    """The address that signs the person in once, within so many seconds (1 to `MOST_SECONDS`), and
-    leads to `next_path`. Raises `Refused` for staff, for whoever may not sign in, and for another
-    page than those of `PAGES`."""
+    """The address that signs the person in once, within `seconds` (1 to `MOST_SECONDS`), and leads
+    to `next_path`. Raises `Refused` for staff, for an account that may not sign in, and for a page
+    outside `PAGES`."""
     if user.staff_role or user.is_superuser:
         raise Refused(
             "not_allowed",
@@ -64,7 +64,7 @@ def make_link(user: User, next_path: str, seconds: int = SECONDS) -> str:
     if not 1 <= seconds <= MOST_SECONDS:
         raise Refused(
             "bad_request",
-            "The link would live too long or not at all.",
+            "The lifetime of the link is out of range.",
             f"Give 1 to {MOST_SECONDS} seconds.",
         )
     token = secrets.token_urlsafe(32)
@@ -117,7 +117,7 @@ def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
         return render(request, "account/login_link.html", {"person": link.user})
     if request.user.is_authenticated and request.user.pk == link.user_id:
         return redirect(link.next_path)
-    # Somebody else's session would be thrown away by the sign-in, and with it the record below.
+    # The sign-in would discard another person's session, and with it the record below.
     logout(request)
     record_authentication(request, link.user, LINK)
     # With a second factor set, this asks for it.

@@ -19,7 +19,7 @@ from panel.models import User
 NICE: Final = 10
 WORDS = ("tiercel", "bcache", "lvmcache", "storage", "volume", "panel", "provider")
 LEAST_OTHER = 4
-"""So many letters and digits must be there besides such a word."""
+"""Letters and digits required in addition to such a word."""
 
 
 class OwnWordsValidator:
@@ -42,8 +42,8 @@ class OwnWordsValidator:
 
 
 class BackgroundHasher(PBKDF2PasswordHasher):
-    """A digest keeps a core busy for 0.2 s, outside of Python's lock: whoever tries passwords is
-    given what pages and programs leave of the processors. One at a time in a process."""
+    """A digest keeps a core busy for 0.2 s, outside of Python's lock: attempts at passwords get
+    only the processor time that pages and programs leave. One at a time in a process."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """The digest as it is stored, which Django's own hasher reads as well."""

@@ -22,7 +22,7 @@ class Demand(StrEnum):
     """When a route asks for a fresh proof."""
 
     NEVER = auto()
-    """It gives no power that lasts, or takes some away from its own person alone."""
+    """It gives no lasting access, or only removes the person's own access."""
     CHANGE = auto()
     """Before it changes anything; it may be looked at."""
     ALWAYS = auto()
@@ -37,9 +37,9 @@ class Demand(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What a route asks for, and the page to come back to from the proof: the route's own where it
-    is "", another one with the same arguments (`back`) or with none (`list_`). With `has_secrets`
-    what was typed is in no page: it is typed again after the proof."""
+    """The proof that a route requires, and the page to return to afterwards: the route's own if "",
+    another one with the same arguments (`back`) or with none (`list_`). With `has_secrets` no page
+    carries the input: the person types it again after the proof."""
 
     demand: Demand
     back: str = ""
@@ -56,8 +56,8 @@ class Act:
 
 
 def demand_by_route(request: HttpRequest) -> str | None:
-    """Where to come back to from the proof that this request takes by its route; None where it
-    takes none, or where its view asks."""
+    """The page to return to after the proof that the request's route requires; None if it requires
+    none, or if its view asks for it."""
     match = request.resolver_match
     if match is None:
         return None

@@ -1,6 +1,6 @@
 """Second factors: who needs one, and how their secrets are stored. The secrets of authenticator
 apps and the seeds of recovery codes are encrypted with a key derived from TIERCEL_SECRET_KEY, so
-that a reader of the database (a dump, a query) gets nobody's factor. XSalsa20-Poly1305 of
+that a reader of the database (a dump, a query) cannot use any factor. XSalsa20-Poly1305 of
 libsodium."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNREADABLE = marked(
     "Your second factor cannot be read here. Use a security key, or ask your provider."
 )
 KINDS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
-"""Recovery codes stand in for one of these; alone they are none."""
+"""Recovery codes replace one of these; alone they are no factor."""
 
 
 def is_missing(user: Person) -> bool:
@@ -44,7 +44,7 @@ def is_missing(user: Person) -> bool:
 
 
 def is_advised(user: Person) -> bool:
-    """Whether an admin has no second factor although nobody demands one. One query, for admins."""
+    """Whether an admin has no second factor, where none is required. One query, for admins."""
     return (
         may(user, Right.ADMINISTER)
         and not Authenticator.objects.filter(user_id=user.pk, type__in=KINDS).exists()
@@ -59,8 +59,8 @@ class SealedAdapter(DefaultMFAAdapter):
         return seal(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        """The secret; a ValidationError where it was not sealed here: what is no secret of ours
-        must not become one that somebody else knows."""
+        """The secret; a ValidationError where it was not sealed here: text that another party
+        wrote into the database must not become a secret that this party knows."""
         try:
             return unseal(encrypted_text)
         except ValueError as error:
@@ -84,7 +84,7 @@ def unseal(sealed: str) -> str:
     try:
         data = base64.b64decode(sealed.removeprefix(MARK), validate=True)
     except binascii.Error as error:
-        raise ValueError("it is no base64") from error
+        raise ValueError("it is not base64") from error
     for key in _keys():
         try:
             return SecretBox(key).decrypt(data).decode()

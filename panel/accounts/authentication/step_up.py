@@ -99,7 +99,7 @@ def step_up(request: HttpRequest) -> HttpResponse:
 def take_proof(request: HttpRequest) -> HttpResponse | None:
     """Of a POST that the page with the proof brings back: None where the proof is right, so that
     the POST runs; else the page once more. What is for the proof leaves the POST. Any other POST is
-    left as it is: it is asked for a proof like all."""
+    unchanged and needs a proof like all others."""
     if not request.user.is_authenticated or kept_post.MARK not in request.POST:
         return None
     given = request.POST
@@ -127,7 +127,7 @@ def take_proof(request: HttpRequest) -> HttpResponse | None:
 
 @require_safe
 def instead(request: HttpRequest) -> HttpResponse:
-    """Where allauth would ask in its own way, which takes the password of whoever has a factor."""
+    """Replaces allauth's own page, which accepts the password of a person with a second factor."""
     return ask_for_proof(request, _back(request))
 
 
@@ -277,8 +277,8 @@ def is_by_link(request: HttpRequest) -> bool:
 
 
 def demand(request: HttpRequest, back: str = "") -> HttpResponse | None:
-    """None with a fresh proof; else where it is asked for, which leads back to `back` (a page that
-    shows itself on GET; the request's own address where it is "")."""
+    """None with a fresh proof; otherwise a response that asks for one and returns to `back` (a page
+    with a GET; the request's own address if "")."""
     return None if is_proven(request) else ask_for_proof(request, back)
 
 
@@ -289,7 +289,7 @@ def demand_of_link(request: HttpRequest) -> HttpResponse | None:
 
 def ask_for_proof(request: HttpRequest, back: str = "") -> HttpResponse:
     """The page that asks for a proof. That of a POST shows the POST and runs it with the proof; any
-    other request, also one for a part of a page, is sent there and comes back."""
+    other request, also for a part of a page, is redirected there and back."""
     back, is_part = back or request.get_full_path(), "HX-Request" in request.headers
     kept = None if is_part else kept_post.keep_post(request, back)
     if kept is not None:

@@ -1,4 +1,4 @@
-"""Limits on password attempts. They stop somebody who guesses and still let the owner in: attempts
+"""Limits on password attempts. They stop guessing and still let the owner in: attempts
 are counted per address and network and, across all networks, only for browsers that never signed in
 as this person. A browser that did has a count of its own."""
 
@@ -31,7 +31,7 @@ MOST: Final = 5
 
 
 def count_try(request: HttpRequest, address: str, person: User | None) -> RateLimitUsage | None:
-    """Count a try of the password of that address; None where it may not be tried now."""
+    """Count an attempt at the password of that address; None where it is blocked."""
     together = RateLimitUsage(usage=[])
     for action, key in _counts(request, address.lower(), person):
         usage = ratelimit.consume(request, app="panel", action=action, config=LIMITS, key=key)
@@ -52,7 +52,7 @@ def _counts(
     request: HttpRequest, address: str, person: User | None
 ) -> list[tuple[str, str | None]]:
     if request.user.is_authenticated:
-        # A proof in a session: whoever sits there keeps nobody else out.
+        # A proof in a session: failed attempts there lock out only that session.
         return [("proof", f"session:{request.session.session_key}")]
     known_browser = browser_mark(request, person) if person is not None else ""
     if known_browser:

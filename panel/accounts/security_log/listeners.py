@@ -106,7 +106,7 @@ def _address_added(*, user: User, email_address: EmailAddress, **given: Any) -> 
 def _address_removed(*, user: User, email_address: EmailAddress, **given: Any) -> None:
     entry = security_entries.note(SecurityKind.ADDRESS, user, f"removed {email_address.email}")
     if email_address.verified:
-        security_entries.tell(email_address.email, entry)
+        security_entries.notify_owner(email_address.email, entry)
 
 
 def _address_changed(
@@ -120,4 +120,4 @@ def _address_changed(
         SecurityKind.ADDRESS, user, f"{to_email_address.email} is the main one"
     )
     if from_email_address is not None:
-        security_entries.tell(from_email_address.email, entry)
+        security_entries.notify_owner(from_email_address.email, entry)

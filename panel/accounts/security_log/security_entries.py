@@ -69,8 +69,8 @@ ON_DEVICES: Final = {
 
 
 def browser_words(user_agent: str) -> str:
-    """Such as "Firefox on Windows". Anything else is a program without a name: what it calls itself
-    are the words of whoever sent them, and this stands in mails of the panel."""
+    """Such as "Firefox on Windows". Anything else is a program without a name: its own
+    name is text from the sender, which must not get into the panel's mail."""
     is_browser = user_agent.startswith("Mozilla/")
     known = parse(user_agent[:READ_LIMIT]) if is_browser else None
     family = known.user_agent.family if known is not None and known.user_agent is not None else ""
@@ -85,7 +85,7 @@ def browser_words(user_agent: str) -> str:
     return gettext(ON_DEVICES.get(device, ON)).format(browser=browser, system=system)
 
 
-TOLD: Final = {
+OWNER_SENTENCES: Final = {
     SecurityKind.PASSWORD: marked("The password of your account was changed."),
     SecurityKind.FACTOR_ADDED: marked("A second factor was added to your account."),
     SecurityKind.FACTOR_REMOVED: marked("A second factor was removed from your account."),
@@ -99,7 +99,7 @@ TOLD: Final = {
     SecurityKind.ROLE: marked("Your role was changed."),
     SecurityKind.REACTIVATED: marked("Your account was reactivated."),
 }
-"""Kinds that the owner hears of, and in which words."""
+"""What the account's owner is notified of, and the sentence of the message."""
 
 
 def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> EmailMessage | None:
@@ -107,9 +107,9 @@ def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> E
     if not settings.SMTP_HOST:
         return None
     base: str = settings.TIERCEL_PUBLIC_URL
-    told = gettext(TOLD[SecurityKind(entry.kind)])
+    sentence = gettext(OWNER_SENTENCES[SecurityKind(entry.kind)])
     lines = [
-        told,
+        sentence,
         "",
         *([f"{gettext('What:')}  {entry.detail}"] if entry.detail else []),
         f"{gettext('When:')}  {at:%Y-%m-%d %H:%M} UTC",
@@ -129,7 +129,7 @@ def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> E
         f"{base}{reverse('sessions')}",
         f"{base}{reverse('tokens')}",
     ]
-    subject = f"[Tiercel] {told.rstrip('.')}"
+    subject = f"[Tiercel] {sentence.rstrip('.')}"
     headers = {"Auto-Submitted": "auto-generated"}
     return EmailMessage(subject, "\n".join(lines) + "\n", to=[email], headers=headers)
 
@@ -137,11 +137,11 @@ def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> E
 log = logging.getLogger("panel.security_log")
 """A name of its own: log collectors filter by it."""
 
-TOLD_SECONDS = 3600
+NOTIFIED_SECONDS = 3600
 SAME_SECONDS = 300
 """For so long a lock-out that goes on is one entry."""
 MOST_A_MINUTE = 100
-"""Failures beyond these stand in the process's log alone: nobody fills the disk from outside."""
+"""Failures beyond these go to the process's log alone: no stranger can fill the database."""
 
 
 def note(
@@ -150,15 +150,15 @@ def note(
     detail: str = "",
     *,
     by: User | None = None,
-    is_told: bool = True,
+    notifies: bool = True,
 ) -> SecurityEntry:
     """Write an entry about the access of a person (an address where there is no account yet) and,
-    where one of their keys changed, tell them unless they were told. Who did it, and from where,
-    is the request's."""
+    where one of their keys changed, notify them if `notifies`. Actor and address come from the
+    request."""
     request: HttpRequest | None = context.request
     requester = by or (request.user if request is not None else None)
     if token_key := getattr(request, "token_key", ""):
-        # What a program does stands as its person: the token tells which program it was.
+        # A program acts as its person; the token identifies the program.
         program = f", by token {token_key}"
         detail = f"{detail[: 200 - len(program)]}{program}"
     entry = SecurityEntry(
@@ -180,18 +180,18 @@ def note(
     with row_security.beyond():
         entry.save()
     if (
-        is_told
-        and kind in TOLD
+        notifies
+        and kind in OWNER_SENTENCES
         and isinstance(person, User)
         and person.is_active
         and not person.is_service
     ):
-        tell(person.email, entry)
+        notify_owner(person.email, entry)
     return entry
 
 
-def tell(email: str, entry: SecurityEntry) -> None:
-    """Mail what happened, in the language of who reads it; nobody waits for it."""
+def notify_owner(email: str, entry: SecurityEntry) -> None:
+    """Mail what happened, in the recipient's language, in the background."""
     request: HttpRequest | None = context.request
     device = request.META.get("HTTP_USER_AGENT", "") if request is not None else ""
     reader = User.objects.filter(email__iexact=email).first()
@@ -215,11 +215,12 @@ def failed(person: User | None, detail: str) -> None:
 
 
 def locked_out(person: User | None, detail: str) -> None:
-    """Tries are refused unseen; once for each person, kind of try and address while it goes on. The
-    person gets one mail an hour, from however many addresses it goes on."""
+    """Log that attempts are refused unchecked: once per lock-out for each person, kind of attempt
+    and address. The person gets at most one mail an hour, over all addresses."""
     request: HttpRequest | None = context.request
     place = address_of(request) if request is not None else None
     who = person.pk if person is not None else ""
     if cache.add(f"watch:locked:{who}:{detail.replace(' ', '-')}:{place}", 1, SAME_SECONDS):
-        is_told = cache.add(f"watch:told:{who}:{detail.replace(' ', '-')}", 1, TOLD_SECONDS)
-        note(SecurityKind.LOCKED_OUT, person or "", detail, is_told=is_told)
+        mark = f"watch:notified:{who}:{detail.replace(' ', '-')}"
+        notifies = cache.add(mark, 1, NOTIFIED_SECONDS)
+        note(SecurityKind.LOCKED_OUT, person or "", detail, notifies=notifies)

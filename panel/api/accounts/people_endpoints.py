@@ -34,7 +34,7 @@ NUMBERS: Final = Deprecation("running_numbers", date(2026, 11, 26))
 
 
 class MembershipShape(Noun):
-    """What a person is in a customer."""
+    """The role of a person in a customer."""
 
     person = PersonRef("Whose account it is.", of="user")
     customer = Ref("The customer.")
@@ -54,25 +54,25 @@ class PersonShape(Noun):
     staff_role = Choice(
         "Role in the staff; empty: not of the staff.", STAFF_ROLES, allow_blank=True
     )
-    active = Boolean("False: signed out, and kept out.", of="is_active")
-    joined_at = DateTime("When the account was made.", of="date_joined")
-    last_sign_in_at = DateTime("When they signed in last; null: never.", of="last_login", null=True)
-    memberships = MembershipShape("The customers that they belong to.", many=True)
+    active = Boolean("False: the account is deactivated.", of="is_active")
+    joined_at = DateTime("When the account was created.", of="date_joined")
+    last_sign_in_at = DateTime("When they last signed in; null: never.", of="last_login", null=True)
+    memberships = MembershipShape("Their customers.", many=True)
 
 
 class InvitationShape(Noun):
-    """A one-time link. `link` only in the answer that made it: it grants access."""
+    """A one-time link. `link` is only in the answer that created it: it grants access."""
 
     url = Text("What DELETE revokes.", of=url_of)
-    email = Text("E-mail address of who is invited.")
+    email = Text("E-mail address of the invited person.")
     staff_role = Text("Role in the staff; empty: not of the staff.")
     customer = Ref("The customer.", null=True)
     member_role = Text("Role in the customer; empty: of the staff.")
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     expires_at = DateTime("When it ends.")
     mailed = Boolean("Whether it was sent by mail.", required=False)
     link = Text(
-        "The link, which grants access; only in the answer that made it, null in its replay.",
+        "The link, which grants access; only in the answer that created it, null in its replay.",
         null=True,
         required=False,
     )
@@ -81,7 +81,7 @@ class InvitationShape(Noun):
 class InviteBody(Body):
     """A new person: `staff_role`, or `customer` and `member_role`."""
 
-    email = Text("E-mail address of who is invited.", max_length=254)
+    email = Text("E-mail address of the invited person.", max_length=254)
     staff_role = Choice("Role in the staff; empty: not of the staff.", STAFF_ROLES, required=False)
     customer = Text("Key of the customer.", required=False)
     member_role = Choice("Role in the customer; empty: of the staff.", MEMBER_ROLES, required=False)
@@ -90,8 +90,8 @@ class InviteBody(Body):
 class PersonBody(Body):
     """What an admin may change about a person."""
 
-    staff_role = Choice("Of a member of the staff.", STAFF_ROLES, required=False)
-    active = Boolean("false: signed out with the next request, and kept out.", required=False)
+    staff_role = Choice("Role of a member of staff.", STAFF_ROLES, required=False)
+    active = Boolean("False: signed out at the next request, and cannot sign in.", required=False)
 
 
 class ServiceBody(Body):
@@ -102,7 +102,7 @@ class ServiceBody(Body):
 
 
 class MembershipBody(Body):
-    """Who, and as what."""
+    """A person and their role."""
 
     email = Text("Of a person who has an account.", max_length=254)
     role = Choice("Role in the customer.", MEMBER_ROLES)
@@ -115,14 +115,14 @@ class MemberRoleBody(Body):
 
 
 class AdminResource(Resource):
-    """For admins alone, whatever is asked."""
+    """For admins only, with every method."""
 
     read_scope = Scope.PEOPLE_READ
     staff_only = True
     write_scope = Scope.PEOPLE
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Who is no admin learns nothing of others, not even who is there."""
+        """Only an admin sees other people, or that they exist."""
         super().initial(request, *args, **kwargs)
         self.demand(Right.ADMINISTER)
 
@@ -189,7 +189,7 @@ class People(AdminResource):
 
     @operation("people_list", "List people and service accounts", listing)
     def get(self, request: Request) -> Response:
-        """For admins. Who was added first comes first."""
+        """For admins. Oldest first."""
         return self.page(self.people())
 
 
@@ -205,7 +205,7 @@ class OnePerson(AdminResource):
         return self.shown(self.person(key))
 
     @operation(
-        "person_change", "Change a person's role, or keep them out", PersonShape, body=PersonBody
+        "person_change", "Change a person's role, or deactivate them", PersonShape, body=PersonBody
     )
     def patch(self, request: Request, key: str) -> Response:
         """For admins. The last active admin keeps the role (`last_admin`)."""
@@ -213,7 +213,7 @@ class OnePerson(AdminResource):
         values = self.read()
         if "staff_role" in values:
             if not person.is_staff:
-                raise unfit("staff_role", "Only staff have such a role.")
+                raise unfit("staff_role", "Only staff have this role.")
             people.give_role(person, StaffRole(values["staff_role"]), self.user)
         if values.get("active") is False and person.is_active:
             people.deactivate(person, self.user)
@@ -223,8 +223,8 @@ class OnePerson(AdminResource):
 
     @operation("person_delete", "Delete an account", problems=(409, 422))
     def delete(self, request: Request, key: str) -> Response:
-        """For admins. With its tokens and its roles in customers. An account that jobs, orders or
-        other history name is kept (`in_use`): keep it out with `active` false."""
+        """For admins. Also deletes its tokens and its roles in customers. Refused (`in_use`) for an
+        account that jobs, orders or other history name: set `active` to false instead."""
         people.delete(self.person(key), self.user)
         return Response(status=204)
 
@@ -249,7 +249,7 @@ class PersonPassword(AdminResource):
 
     @operation(
         "person_password_link",
-        "Make a link for a new password",
+        "Create a link for a new password",
         InvitationShape,
         status=201,
         problems=(422,),
@@ -263,12 +263,16 @@ class ServiceAccounts(AdminResource):
     """Accounts of programs."""
 
     @operation(
-        "service_account_make", "Make a service account", PersonShape, status=201, body=ServiceBody
+        "service_account_make",
+        "Create a service account",
+        PersonShape,
+        status=201,
+        body=ServiceBody,
     )
     def post(self, request: Request) -> Response:
-        """For admins. It has tokens (`POST /tokens/` with its address as `user`), and no one signs
-        in as it, so that no integration ends with an employee. `GET /people/?kind=service` lists
-        them; `active` false ends one, and DELETE removes one that did nothing yet."""
+        """For admins. It has tokens (`POST /tokens/` with its address as `user`) and no sign-in, so
+        that integrations outlast employees. `GET /people/?kind=service` lists them; `active` false
+        deactivates one, and DELETE removes one that was never used."""
         values = self.read()
         made = people.add_service(values["name"], StaffRole(values["staff_role"]), self.user)
         return self.shown(made, status=201)
@@ -287,15 +291,15 @@ class Invitations(AdminResource):
         search_text="Part of the address.",
     )
 
-    @operation("invitations_list", "List invitations that wait", listing)
+    @operation("invitations_list", "List pending invitations", listing)
     def get(self, request: Request) -> Response:
-        """For admins. Newest first, without their links; each ends by itself after three days."""
+        """For admins. Newest first, without links; each expires after three days."""
         return self.page(self.waiting())
 
     @operation("invitation_make", "Invite a person", InvitationShape, status=201, body=InviteBody)
     def post(self, request: Request) -> Response:
-        """For admins. The answer has the link, this once; with a mail server set, the person gets
-        it too."""
+        """For admins. The answer has the link; it is shown only once. With a mail server, the panel
+        also mails it to the person."""
         values = self.read()
         if (key := values.get("customer")) is not None:
             values["customer"] = customer_of(key, self.user)
@@ -350,7 +354,7 @@ class CustomerMembers(AdminResource):
         body=MembershipBody,
     )
     def post(self, request: Request, key: str) -> Response:
-        """For admins. A person who has an account and is not of the staff; others are invited."""
+        """For admins. For a person who has an account and is not staff. Invite others."""
         customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
         values = self.read()
         person = User.objects.filter(email__iexact=values["email"]).first()
@@ -359,7 +363,7 @@ class CustomerMembers(AdminResource):
         if person.is_staff:
             raise unfit("email", "Staff see every customer.")
         if Member.objects.filter(customer=customer, user=person).exists():
-            raise unfit("email", "This person belongs to the customer already.")
+            raise unfit("email", "This person already belongs to the customer.")
         made = Member.objects.create(customer=customer, user=person, role=values["role"])
         security_entries.note(SecurityKind.ROLE, person, f"{made.role} of {customer}", by=self.user)
         return self.shown(made, status=201)
@@ -385,7 +389,7 @@ class OneMember(AdminResource):
         security_entries.note(SecurityKind.ROLE, member.user, text, by=self.user)
         return self.shown(member)
 
-    @operation("member_remove", "Take a person out of a customer")
+    @operation("member_remove", "Remove a person from a customer")
     def delete(self, request: Request, key: str) -> Response:
         """For admins. The account stays."""
         member = self.member(key)

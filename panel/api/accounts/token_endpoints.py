@@ -35,30 +35,30 @@ MOST_OVERLAP_HOURS = 7 * 24
 
 
 class TokenShape(Noun):
-    """A token without its secret. `text` is the whole token, only in the answer that made it."""
+    """A token without its secret. `text` is the whole token, only in the answer that created it."""
 
     name = Text("Display name.")
-    user = Text("E-mail address of whom it acts as.", of="user.email")
-    person = PersonRef("Whom it acts as.", of="user")
+    user = Text("E-mail address of the account that it acts as.", of="user.email")
+    person = PersonRef("The account that it acts as.", of="user")
     scopes = Texts("What the token may do.")
     networks = Texts("CIDR; empty: from anywhere.")
     made_by = Text(
-        "Key of the token that made it, or that it follows; null: a person made it.",
+        "Key of the token that created or preceded it; null: a person created it.",
         null=True,
         of=lambda token: token.made_by or None,
     )
     live = Boolean(
         "False: it has expired or was revoked.", of=lambda token: token.is_live(database_now())
     )
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     expires_at = DateTime("When it ends.")
     revoked_at = DateTime("When it was revoked; null: it was not.", null=True)
-    last_used_at = DateTime("When it was used last; null: never.", null=True)
+    last_used_at = DateTime("When it was last used; null: never.", null=True)
     last_used_address = Text(
         "IP address of its last use; null: none.", of="last_used_ip", null=True
     )
     text = Text(
-        "The whole token; only in the answer that made it, null in its replay.",
+        "The whole token; only in the answer that created it, null in its replay.",
         required=False,
         null=True,
     )
@@ -82,7 +82,7 @@ class Networks(List):
 def _plain_network(text: str) -> IPv4Network | IPv6Network:
     """As addresses of requests are compared with it: without a zone, and IPv4 as such."""
     if "%" in text:
-        raise ValueError(f"{text} names a zone, which is of one machine alone")
+        raise ValueError(f"{text} has a zone, which is valid on one machine only")
     network = ip_network(text, strict=False)
     if not isinstance(network, IPv6Network) or network.network_address.ipv4_mapped is None:
         return network
@@ -114,7 +114,7 @@ class TokenBody(Body):
 
 
 class RotateBody(Body):
-    """How the new token follows the old one."""
+    """Lifetime of the new token, and its overlap with the old one."""
 
     days = Integer(
         "Days until the new token expires.",
@@ -123,18 +123,18 @@ class RotateBody(Body):
         default=api_tokens.DEFAULT_DAYS,
     )
     overlap_hours = Integer(
-        "How long both work.", min_value=0, max_value=MOST_OVERLAP_HOURS, default=24
+        "Hours for which both work.", min_value=0, max_value=MOST_OVERLAP_HOURS, default=24
     )
 
 
 MADE = Truth(
-    "made", "`true`: the tokens that it made or that follow it, too, and those that these made."
+    "made", "`true`: also the tokens that it created or that replaced it, and their successors."
 )
-FORGET = Truth("forget", "`true`: it is not listed any more either. Jobs and logs keep its key.")
+FORGET = Truth("forget", "`true`: also removes it from the list. Jobs and logs keep its key.")
 
 
 class TokenResource(Resource):
-    """Of tokens: one's own, for admins those of all."""
+    """Tokens: one's own, for admins everyone's."""
 
     read_scope = Scope.PEOPLE_READ
     write_scope = Scope.TOKENS
@@ -161,7 +161,7 @@ class IssuingResource(TokenResource):
         if self.token is None:
             return
         if beyond := sorted(set(scopes) - set(covered_by(self.token.scopes))):
-            message = f"This token is not for {', '.join(beyond)}."
+            message = f"This token lacks the scopes {', '.join(beyond)}."
             raise unfit("scopes", message, "beyond_own")
         own = self.token.networks
         if own and (not networks or not all(_is_within(each, own) for each in networks)):
@@ -196,15 +196,15 @@ class Tokens(IssuingResource):
 
     @operation("tokens_list", "List tokens", listing)
     def get(self, request: Request) -> Response:
-        """Newest first, also those that are revoked or expired."""
+        """Newest first, including revoked and expired tokens."""
         return self.page(self.tokens())
 
     @operation(
         "token_make", "Create a token", TokenShape, status=201, body=TokenBody, problems=(400, 409)
     )
     def post(self, request: Request) -> Response:
-        """With at most the scopes of the token that asks, and no later end. A replay of this answer
-        (Idempotency-Key) has no `text`."""
+        """With at most the scopes of the calling token, and no later expiry. A replay of this
+        answer (Idempotency-Key) has no `text`."""
         values = self.read()
         owner = self._owner(values.pop("user", None))
         values.setdefault("networks", self.token.networks if self.token is not None else [])
@@ -230,7 +230,7 @@ class OneToken(TokenResource):
 
     @operation("token", "Show a token", TokenShape)
     def get(self, request: Request, key: str) -> Response:
-        """Without its secret, which is kept nowhere."""
+        """Without its secret, which the panel does not store."""
         return self.shown(self.one(key))
 
     @operation("token_revoke", "Revoke a token", parameters=(FORGET, MADE))
@@ -249,8 +249,8 @@ class TokenEnd(TokenResource):
 
     @operation("token_end", "Revoke a token", TokenShape, parameters=(MADE,))
     def post(self, request: Request, key: str) -> Response:
-        """It opens nothing from the next request on; it stays in the list. Tokens that it made go
-        on, unless `made` is true; `made_by` in the list names them."""
+        """The token stops working with the next request and stays in the list. Tokens that it
+        created keep working unless `made` is true; `made_by` in the list names them."""
         end = api_tokens.revoke_with_made if MADE.of(request) else api_tokens.revoke_token
         end(self.one(key), self.user)
         return self.shown(self.one(key))
@@ -262,7 +262,7 @@ class TokenRotation(IssuingResource):
     @operation(
         "token_rotate",
         "Replace a token",
-        {201: (TokenShape, "The new one; the old one ends with the overlap.")},
+        {201: (TokenShape, "The new token; the old one ends with the overlap.")},
         body=RotateBody,
         problems=(400, 409),
     )
@@ -276,7 +276,9 @@ class TokenRotation(IssuingResource):
             )
         values = self.read()
         if not token.is_live(database_now()):
-            raise ApiProblem(409, "ended", "The token has ended.", "Make a new one.")
+            raise ApiProblem(
+                409, "ended", "The token has expired or was revoked.", "Create a new one."
+            )
         self.demand_own(token.scopes, token.networks)
         overlap = timedelta(hours=values["overlap_hours"])
         return self.issued(

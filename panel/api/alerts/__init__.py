@@ -1,4 +1,4 @@
 """Endpoints of alerts, silences and alert recipients; for staff.
 
-In: filters, acknowledgements, silences, routes. Out: alerts with their history, routes.
+In: filters, acknowledgements, silences, recipients. Out: alerts with their history, recipients.
 """

@@ -31,7 +31,7 @@ from storage.problems.all_kinds import KINDS
 
 LONGEST = timedelta(days=366)
 MOST_MESSAGES = 100
-REASON = "Why, for whoever looks next."
+REASON = "The reason, shown to others."
 
 
 class AlertEventShape(Shape):
@@ -39,28 +39,27 @@ class AlertEventShape(Shape):
 
     at = DateTime("When it happened.")
     kind = Text(f"One of {', '.join(AlertEventKind.values)}.")
-    told = Boolean("Whether people are to be notified of it.", of="is_told")
+    told = Boolean("Whether recipients are notified of it.", of="is_told")
     tier = Integer("Who is notified: 1 first, 3 last.")
-    text = Text("What was said of it; empty: nothing.")
+    text = Text("Details; empty: none.")
     actor = By("actor.email")
 
 
 class AcknowledgementShape(Shape):
-    """Who looks after an alert. `until` null: until it is resolved."""
+    """The acknowledgement of an alert. `until` null: until it is resolved."""
 
     at = DateTime("When it happened.", of="acknowledged_at")
     by = By("acknowledged_by.email")
-    reason = Text("Why, in the words of who said so.", of="acknowledged_reason")
+    reason = Text("The reason that the person gave.", of="acknowledged_reason")
     until = DateTime("When it ends.", of="acknowledged_until", null=True)
 
 
 class MessageCountShape(Shape):
-    """How many messages about an alert there are. All 0: no one was notified, whatever `told_at`
-    says."""
+    """Number of messages about an alert. All 0: no one was notified, even if `told_at` is set."""
 
-    delivered = Integer("That arrived.", of="messages_delivered")
-    waiting = Integer("Not sent yet, or to be tried again.", of="messages_waiting")
-    given_up = Integer("That are tried no more.", of="messages_given_up")
+    delivered = Integer("Delivered.", of="messages_delivered")
+    waiting = Integer("Not sent yet, or to be retried.", of="messages_waiting")
+    given_up = Integer("Given up.", of="messages_given_up")
 
 
 class AlertMessageToShape(Shape):
@@ -68,7 +67,7 @@ class AlertMessageToShape(Shape):
 
     route = Ref("The recipient; null where it was deleted.", null=True)
     recipient = Text(
-        "Who was told, by name, also where it is gone.",
+        "Name of the recipient, also of a deleted one.",
         of=lambda row: row.recipient if row.route is None else row.route.name,
     )
     kind = Text(
@@ -78,7 +77,7 @@ class AlertMessageToShape(Shape):
     )
     state = Text("delivered, waiting or given_up.")
     created_at = DateTime("When it was made.")
-    delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)
+    delivered_at = DateTime("When it arrived; null: not yet.", null=True)
 
 
 def _messages_about(alert: Alert) -> QuerySet[AlertDelivery]:
@@ -98,24 +97,24 @@ class AlertShape(Noun):
     )
     host = Ref("null where it concerns all hosts.", null=True)
     volume = Ref("Null where it concerns no single volume.", null=True)
-    job = Ref("The job that it is about; null: none.", null=True)
+    job = Ref("The job concerned; null: none.", null=True)
     subject = Text("What else it is about, such as a disk or an array.")
     message = Text("What is wrong, in a sentence for people.")
-    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
+    correction = Text("What to do, in a sentence for people; empty: nothing.")
     since = DateTime("When the problem began.", null=True)
     opened_at = DateTime("When it lasted long enough to be an alert.")
     told_at = DateTime(
-        "When it was due to be told; whom, the routes decide. See messages.", null=True
+        "When it first notified; the messages show whether there was a recipient.", null=True
     )
-    messages = MessageCountShape("To people, by what became of them.", of=lambda alert: alert)
-    resolved_at = DateTime("When the problem was over; null: it is not.", null=True)
+    messages = MessageCountShape("Its messages, by state.", of=lambda alert: alert)
+    resolved_at = DateTime("When the problem ended; null: it has not.", null=True)
     hushed_by = Text("silence, maintenance, or empty: why no one is notified.")
     flapping = Boolean("It opens and resolves again and again.", of="is_flapping")
     openings = Integer("How often it has opened.")
-    tier = Integer("Who is notified by now: 1 first, 3 last.")
+    tier = Integer("The tier it has reached: 1 first, 3 last.")
     cause = Ref("The alert that it follows from; null: none.", null=True)
     acknowledgement = AcknowledgementShape(
-        "Who looks after it; null: no one.",
+        "Its acknowledgement; null: none.",
         of=lambda alert: None if alert.acknowledged_at is None else alert,
         null=True,
     )
@@ -137,27 +136,27 @@ class AlertShape(Noun):
 
 
 class SilenceShape(Noun):
-    """Which alerts notify no one, until when."""
+    """Alerts that send no messages, until when."""
 
     host = Ref("The storage host.", null=True)
     volume = Ref("The volume.", null=True)
     code = Text("Kind of problem; empty: any.")
-    reason = Text("Why, in the words of who said so.")
-    author = Text("E-mail address of who made it; empty: the panel itself.", of="author.email")
+    reason = Text("The reason that the person gave.")
+    author = Text("E-mail address of its author; empty: the panel itself.", of="author.email")
     created_at = DateTime("When it was made.")
     until = DateTime("When it ends.")
     active = Boolean("False: it has ended.")
 
 
 class AcknowledgeBody(Body):
-    """Why no one else needs to be notified."""
+    """The reason and the end of an acknowledgement."""
 
     reason = Text(REASON, max_length=200)
     until = DateTime("Default: until it is resolved.", required=False, null=True)
 
 
 class SilenceBody(Body):
-    """Which alerts are to notify no one: those that match all that is given, at least one."""
+    """Mute alerts that match all given terms, at least one."""
 
     host = Text("Key or name.", required=False)
     volume = Text("Key.", required=False)
@@ -167,7 +166,7 @@ class SilenceBody(Body):
 
 
 def _is_known(code: str) -> bool:
-    """Whether alerts can have this kind: one that the panel names, or that a host has reported."""
+    """Whether alerts can have this kind: the panel knows it, or a host has reported it."""
     return code in KINDS or Alert.objects.filter(code=code).exists()
 
 
@@ -175,7 +174,7 @@ class ProblemCode(Parameter):
     """A kind of problem."""
 
     def read(self, text: str) -> str:
-        """The kind, which alerts can have."""
+        """The kind, if alerts can have it."""
         if not _is_known(text):
             raise self.refused(f"There is no kind of problem {text}.")
         return text
@@ -235,7 +234,7 @@ class Alerts(AlertResource):
 
     @operation("alerts_list", "List alerts", listing)
     def get(self, request: Request) -> Response:
-        """Newest first, also those that follow from another one."""
+        """Newest first, including those that follow from another one."""
         rows = with_message_counts(Alert.objects.visible_to(self.user)).with_names()
         state = STATE.of(request)
         return self.page(rows.of_state("" if state in (None, "open") else state))
@@ -246,12 +245,12 @@ class OneAlert(AlertResource):
 
     @operation("alert", "Show an alert", AlertShape)
     def get(self, request: Request, key: str) -> Response:
-        """With its events and what follows from it."""
+        """With its events and effects."""
         return self.shown(self.alert(key))
 
 
 class AlertAcknowledgement(AlertResource):
-    """Who looks after an alert."""
+    """The acknowledgement of an alert."""
 
     write_scope = Scope.ALERTS
 
@@ -263,8 +262,8 @@ class AlertAcknowledgement(AlertResource):
         problems=(409,),
     )
     def put(self, request: Request, key: str) -> Response:
-        """For operators. No one else is notified until it is resolved, becomes worse, or `until`
-        has come. Refused (`resolved`) once it is over."""
+        """For operators. No further messages until the alert is resolved or worsens, or `until`.
+        Refused (`resolved`) once it is resolved."""
         alert = self.alert(key)
         self.demand(Right.OPERATE)
         values = self.read()
@@ -275,9 +274,9 @@ class AlertAcknowledgement(AlertResource):
             raise ApiProblem(409, "resolved", "The alert is resolved.", "Nothing is left to do.")
         return self.shown(self.alert(key))
 
-    @operation("alert_unacknowledge", "Take back an acknowledgement", AlertShape)
+    @operation("alert_unacknowledge", "Remove an acknowledgement", AlertShape)
     def delete(self, request: Request, key: str) -> Response:
-        """For operators. The next tier is notified if no one else looks after it."""
+        """For operators. The alert escalates to the next tier again."""
         alert = self.alert(key)
         self.demand(Right.OPERATE)
         alert_actions.unacknowledge(alert, self.user)
@@ -292,7 +291,7 @@ class SilenceResource(Resource):
     write_scope = Scope.ALERTS
 
     def silences(self) -> QuerySet[Silence, Any]:
-        """All of them, also those that are over."""
+        """All of them, also those that have ended."""
         rows = Silence.objects.visible_to(self.user).select_related("host", "volume", "author")
         is_active = ExpressionWrapper(Q(until__gt=ClockNow()), output_field=BooleanField())
         return rows.annotate(active=is_active)
@@ -303,7 +302,7 @@ class SilenceResource(Resource):
         return silence
 
     def ended(self, key: str) -> Response:
-        """The silence, which is over from now on."""
+        """End the silence."""
         quiet = self.silence(key)
         self.demand(Right.OPERATE)
         alert_actions.end_silence(quiet, self.user)
@@ -311,13 +310,13 @@ class SilenceResource(Resource):
 
 
 class Silences(SilenceResource):
-    """Alerts that notify no one."""
+    """Silences of alerts."""
 
     listing: ClassVar = Listing("silences", SilenceShape, newest_first=True)
 
     @operation("silences_list", "List silences", listing)
     def get(self, request: Request) -> Response:
-        """Newest first, also those that are over."""
+        """Newest first, including those that have ended."""
         return self.page(self.silences())
 
     @operation(
@@ -329,7 +328,7 @@ class Silences(SilenceResource):
         problems=(400, 409),
     )
     def post(self, request: Request) -> Response:
-        """For operators. Alerts open all the same; what is still there at the end notifies then."""
+        """For operators. Alerts still open; those that are open at its end notify then."""
         self.demand(Right.OPERATE)
         values = self.read()
         host, volume, code = (values.get(name) for name in ("host", "volume", "code"))
@@ -352,7 +351,7 @@ class Silences(SilenceResource):
         if not name:
             return None
         hosts = Host.objects.visible_to(self.user).without_inventory()
-        # A key is stronger than a name of the same text.
+        # A key takes precedence over an equal name.
         host = hosts.filter(key=name).first() or hosts.filter(name=name).first()
         if host is None:
             raise unfit("host", f"There is no host {name}.")
@@ -372,7 +371,7 @@ class OneSilence(SilenceResource):
 
     @operation("silence", "Show a silence", SilenceShape)
     def get(self, request: Request, key: str) -> Response:
-        """Also one that is over."""
+        """Also one that has ended."""
         return self.shown(self.silence(key))
 
     @operation(
@@ -382,19 +381,19 @@ class OneSilence(SilenceResource):
         deprecated=Deprecation("silence_delete", date(2026, 11, 26)),
     )
     def delete(self, request: Request, key: str) -> Response:
-        """The same as `POST …/end`: its row stays."""
+        """The same as `POST …/end`: the silence stays in the list."""
         return self.ended(key)
 
 
 class SilenceEnd(SilenceResource):
-    """The end of a silence before its time."""
+    """The early end of a silence."""
 
     @operation("silence_end", "End a silence", SilenceShape)
     def post(self, request: Request, key: str) -> Response:
-        """For operators. Its row stays; what is still there notifies."""
+        """For operators. The silence stays in the list; alerts that are still open notify."""
         return self.ended(key)
 
 
 def _demand_end(until: datetime) -> None:
     if not database_now() < until <= database_now() + LONGEST:
-        raise unfit("until", "The end must lie within the next year.")
+        raise unfit("until", "The end must be within the next year.")

@@ -32,40 +32,36 @@ class AlertRouteShape(Noun):
 
     name = Text("Display name.")
     kind = Text(f"One of {', '.join(RouteKind.values)}.")
-    person = PersonRef("Whose mails they are; null: an address.", of="user", null=True)
+    person = PersonRef("The person notified by e-mail; null: an address.", of="user", null=True)
     on = Boolean("False: nothing is sent to it.", of="is_on")
-    tier = Integer("From which step of escalation on it is notified: 1 first, 3 last.")
+    tier = Integer("Step of escalation at which it is notified: 1 first, 3 last.")
     most_rank = Integer("0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once.")
-    hosts = Ref("The hosts that it is about.", many=True)
-    sites = Texts("Sites whose hosts it is about.")
-    tags = Texts("Tags whose hosts it is about; with no host, site and tag: all hosts.")
-    zone = Text("Time zone of its hours, such as Europe/Berlin.")
-    quiet_start = Time(
-        "When its quiet hours begin, by the clock of `zone`; null: it has none.", null=True
-    )
+    hosts = Ref("Hosts in its scope.", many=True)
+    sites = Texts("Sites whose hosts are in its scope.")
+    tags = Texts("Tags whose hosts are in its scope; without hosts, sites and tags: all hosts.")
+    zone = Text("Time zone of its quiet hours and digest, such as Europe/Berlin.")
+    quiet_start = Time("When its quiet hours begin, in `zone`; null: it has none.", null=True)
     quiet_end = Time("When its quiet hours end; they may span midnight.", null=True)
-    risk_pierces = Boolean("Whether it is notified of data at risk in quiet hours, too.")
+    risk_pierces = Boolean("Whether data at risk notifies during quiet hours, too.")
     digest_hour = Integer(
         "Hour of the daily digest in `zone`, 0 to 23; null: no digest.", null=True
     )
-    paused_until = DateTime(
-        "Set by the person themselves. Until then only a test is sent.", null=True
-    )
+    paused_until = DateTime("Set by the person. Until then only tests are sent.", null=True)
     secret = Text(
-        "The signing secret; only in the answer that made it, null in its replay.",
+        "The signing secret; only in the answer that created it, null in its replay.",
         null=True,
         required=False,
     )
 
 
 class OwnAlertRouteShape(AlertRouteShape):
-    """The same as the person of it sees it."""
+    """A recipient as its person sees it."""
 
     url = Text("Where the API shows it.", of=lambda route: url_at("api-own-alert-route", route.key))
 
 
 class AlertRouteBody(Body):
-    """A person or an address that is notified."""
+    """A person or an address that receives alerts."""
 
     shows = AlertRouteShape
     name = Text(max_length=60)
@@ -74,15 +70,15 @@ class AlertRouteBody(Body):
         "For email: key or address of a staff account.", max_length=254, required=False, null=True
     )
     address = Text(
-        "URL, for all but email. It is never shown; null: it stays as it is.",
+        "URL, for all but email. Never shown; null: unchanged.",
         source="url",
         max_length=1000,
         required=False,
         null=True,
     )
     secret = Text(
-        "Token of the receiving service; a webhook's is made here. It is never shown; "
-        "null: it stays as it is, where kind and server do.",
+        "Token of the receiving service; generated for a webhook. Never shown; "
+        "null: unchanged, as long as kind and server are.",
         max_length=500,
         required=False,
         null=True,
@@ -90,7 +86,7 @@ class AlertRouteBody(Body):
     on = Boolean(source="is_on", default=True)
     tier = Integer(default=1, min_value=1, max_value=3)
     most_rank = Integer(default=2, min_value=-1, max_value=2)
-    hosts = List("Keys or names of hosts that it is about.", Text(max_length=64), default=list)
+    hosts = List("Keys or names of hosts in its scope.", Text(max_length=64), default=list)
     sites = List("", Text(max_length=64), default=list)
     tags = List("", Text(max_length=32), default=list)
     zone = Text(default="UTC", max_length=64)
@@ -101,18 +97,18 @@ class AlertRouteBody(Body):
 
 
 class WholeAlertRouteBody(WholeBody, AlertRouteBody):
-    """The whole route: each field is required."""
+    """The whole recipient: each field is required."""
 
 
 class OwnAlertRouteBody(Body):
-    """Your own alert mails: when they come."""
+    """When your own alert mails are sent."""
 
     shows = AlertRouteShape
     zone = Text(required=False, max_length=64)
     quiet_start = Time(required=False, null=True)
     quiet_end = Time(required=False, null=True)
     risk_pierces = Boolean(required=False)
-    paused_until = DateTime("Within two weeks; null for no pause.", required=False, null=True)
+    paused_until = DateTime("Within two weeks; null: no pause.", required=False, null=True)
 
 
 class WholeOwnAlertRouteBody(WholeBody, OwnAlertRouteBody):
@@ -120,26 +116,29 @@ class WholeOwnAlertRouteBody(WholeBody, OwnAlertRouteBody):
 
 
 class AlertMessageShape(OutgoingShape):
-    """A message to a route."""
+    """A message to a recipient."""
 
     key = Text("Its name in the API; it never changes.")
     purpose = Choice("Why it was sent.", AlertDelivery.Purpose.values)
     alerts = Ref(
-        "The alerts that it is about.",
+        "The alerts concerned.",
         of=lambda row: dict.fromkeys(each.alert for each in row.events.all()),
         many=True,
     )
     status = Integer(
-        "Of the last answer; null where none came, and for mails.", of="last_status", null=True
+        "Status of the last answer; null: none came, or an e-mail.", of="last_status", null=True
     )
-    error = Text("Of the last try.", of="last_error")
+    error = Text("Error of the last attempt.", of="last_error")
 
 
 class AlertRouteGapShape(Shape):
-    """A host whose errors notify no one at once."""
+    """A host whose errors have no recipient in tier 1."""
 
     host = Ref("The storage host.")
-    untold = Text("anything, or errors: what tier 1 is not told. With errors, data at risk is.")
+    untold = Text(
+        "What tier 1 does not receive: anything, or errors (data at risk is still sent).",
+        of="unnotified_of",
+    )
 
 
 class AlertRouteGapsShape(PageShape):
@@ -156,7 +155,7 @@ class RouteResource(Resource):
     write_scope = Scope.ALERT_ROUTES
 
     def routes(self) -> AlertRouteQuerySet:
-        """Those of the person, who is an administrator."""
+        """All recipients; demands the right of administrators."""
         self.demand(Right.ADMINISTER)
         rows = AlertRoute.objects.visible_to(self.user).select_related("user")
         return rows.prefetch_related("hosts")
@@ -166,12 +165,12 @@ class RouteResource(Resource):
         return get_object_or_404(self.routes(), key=key)
 
     def messages(self, key: str) -> AlertDeliveryQuerySet:
-        """What was sent to the route of this key."""
+        """The messages to the recipient with this key."""
         rows = AlertDelivery.objects.visible_to(self.user).filter(route=self.route(key))
         return rows.prefetch_related("events__alert")
 
     def saved(self, route: AlertRoute | None = None, status: int = 200) -> Response:
-        """The route with the values of the body."""
+        """Save the recipient with the values of the body."""
         values = self.read()
         if "person" in values:
             values["person"] = saved_routes.recipient_of(values["person"] or "")
@@ -195,13 +194,13 @@ class AlertRoutes(RouteResource):
 
     @operation(
         "alert_route_make",
-        "Add a recipient of alerts",
+        "Add an alert recipient",
         AlertRouteShape,
         status=201,
         body=AlertRouteBody,
     )
     def post(self, request: Request) -> Response:
-        """For administrators. A secret that signs is made where none is given, and shown once."""
+        """For administrators. A signing secret is generated where none is given, and shown once."""
         self.demand(Right.ADMINISTER)
         return self.saved(status=201)
 
@@ -218,12 +217,12 @@ class AlertRouteGaps(RouteResource):
     def get(self, request: Request) -> Response:
         """For administrators. Hosts in use whose errors have no recipient of tier 1."""
         self.demand(Right.ADMINISTER)
-        gaps = cursor.slice_of(request, alert_routing.untold_hosts(), "alert-route-gaps")
+        gaps = cursor.slice_of(request, alert_routing.hosts_without_recipient(), "alert-route-gaps")
         return self.shown(cursor.body(*gaps))
 
 
 class OneAlertRoute(RouteResource):
-    """One route."""
+    """One recipient."""
 
     @operation("alert_route", "Show an alert recipient", AlertRouteShape)
     def get(self, request: Request, key: str) -> Response:
@@ -234,26 +233,29 @@ class OneAlertRoute(RouteResource):
         "alert_route_change", "Change an alert recipient", AlertRouteShape, body=AlertRouteBody
     )
     def patch(self, request: Request, key: str) -> Response:
-        """For administrators. What is left out stays, but that a secret does not follow to another
-        kind or server."""
+        """For administrators. Omitted fields stay, but the secret is dropped when kind or server
+        changes."""
         return self.saved(self.route(key))
 
     @operation(
-        "alert_route_replace", "Replace a recipient", AlertRouteShape, body=WholeAlertRouteBody
+        "alert_route_replace",
+        "Replace an alert recipient",
+        AlertRouteShape,
+        body=WholeAlertRouteBody,
     )
     def put(self, request: Request, key: str) -> Response:
         """For administrators: all fields of it, of which none has a default."""
         return self.saved(self.route(key))
 
-    @operation("alert_route_delete", "Remove a recipient of alerts")
+    @operation("alert_route_delete", "Delete an alert recipient")
     def delete(self, request: Request, key: str) -> Response:
-        """For administrators. Its messages are forgotten."""
+        """For administrators. Unsent messages are given up."""
         saved_routes.delete_route(self.route(key), self.user)
         return Response(status=204)
 
 
 class AlertRouteTest(RouteResource):
-    """A message that means nothing."""
+    """A test message."""
 
     @operation(
         "alert_route_test",
@@ -263,7 +265,7 @@ class AlertRouteTest(RouteResource):
         problems=(409,),
     )
     def post(self, request: Request, key: str) -> Response:
-        """For administrators. It goes the way of all messages, at any hour, also in a pause."""
+        """For administrators. Sent like every message, but at any hour and during a pause."""
         route = self.route(key)
         if why := alert_routing.why_no_test(route):
             raise ApiProblem(409, "switched_off", why, "Switch it on, or choose another recipient.")
@@ -285,18 +287,18 @@ class AlertMessages(RouteResource):
 
 
 class AlertMessageAgain(RouteResource):
-    """The same message once more."""
+    """Repeats a message."""
 
     @operation(
         "alert_message_again",
-        "Send a message of alerts again",
+        "Send an alert message again",
         AlertMessageShape,
         status=202,
         problems=(400,),
     )
     def post(self, request: Request, key: str, message: str) -> Response:
         """For administrators. Also one that was given up or delivered; under the same id, so that
-        who has it knows it."""
+        the receiver can recognise it."""
         row = get_object_or_404(self.messages(key), key=message)
         delivery_queue.again(row)
         transaction.on_commit(alert_routing.announce_alerts, robust=True)
@@ -305,25 +307,25 @@ class AlertMessageAgain(RouteResource):
 
 
 class OwnRouteResource(Resource):
-    """For staff, of the mails to themselves."""
+    """For staff: alert mails to themselves."""
 
     read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERTS
 
     def routes(self) -> AlertRouteQuerySet:
-        """What an administrator entered for the person."""
+        """The routes to this person, which an administrator has added."""
         return AlertRoute.objects.own(self.user).select_related("user").prefetch_related("hosts")
 
 
 class OwnAlertRoutes(OwnRouteResource):
-    """When your own alert mails come."""
+    """When your own alert mails are sent."""
 
     listing: ClassVar = Listing("own-alert-routes", AlertRouteShape, page_name="OwnAlertRoutePage")
 
     @operation("own_alert_routes_list", "List your own alert mails", listing)
     def get(self, request: Request) -> Response:
-        """For staff: what an administrator entered for the person of the token."""
+        """For staff: the routes to the person of the token, which an administrator has added."""
         return self.page(
             self.routes(), lambda page: [show(OwnAlertRouteShape, row) for row in page]
         )
@@ -332,25 +334,24 @@ class OwnAlertRoutes(OwnRouteResource):
 class OneOwnAlertRoute(OwnRouteResource):
     """One's own quiet hours and pause."""
 
-    @operation("own_alert_route", "Show when your own alert mails come", AlertRouteShape)
+    @operation("own_alert_route", "Show when your own alert mails are sent", AlertRouteShape)
     def get(self, request: Request, key: str) -> Response:
         """For staff."""
         return Response(show(OwnAlertRouteShape, get_object_or_404(self.routes(), key=key)))
 
     @operation(
         "own_alert_route_change",
-        "Change one's own quiet hours or pause",
+        "Change your own quiet hours or pause",
         AlertRouteShape,
         body=OwnAlertRouteBody,
     )
     def patch(self, request: Request, key: str) -> Response:
-        """For operators. What is left out stays. During a pause you get no messages; others still
-        do."""
+        """For operators. Omitted fields stay. A pause stops the messages to you alone."""
         return self._saved(request, key)
 
     @operation(
         "own_alert_route_replace",
-        "Set one's own quiet hours and pause",
+        "Set your own quiet hours and pause",
         AlertRouteShape,
         body=WholeOwnAlertRouteBody,
     )

@@ -38,7 +38,7 @@ class MatrixBody(Body):
     made_plain = ("job_file",)
     host = Text("Key of the host.", max_length=26)
     vg = Text(
-        "Name of the volume group; without it, the only one that may be used.",
+        "Name of the volume group. Default: the only usable one.",
         default="",
         allow_blank=True,
     )
@@ -52,7 +52,9 @@ class MatrixBody(Body):
         Choice("A profile.", PROFILES),
         allow_empty=False,
     )
-    data_bytes = List("Bytes of data; several are a sweep.", Integer(), max_length=MOST_SIZES)
+    data_bytes = List(
+        "Bytes of data; several values make a sweep.", Integer(), max_length=MOST_SIZES
+    )
     cache_bytes = List(
         "Bytes of SSD of each cache.", Integer(), max_length=MOST_SIZES, default=list
     )
@@ -76,7 +78,7 @@ class MatrixBody(Body):
         default=USUAL_DEPTH,
     )
     job_file = Text(
-        "A fio job file with the one job of the profile `own`; a run has no other of its options.",
+        "A fio job file with the one job of the profile `own`; runs take no other options from it.",
         max_length=MOST_JOB_CHARACTERS,
         default="",
         allow_blank=True,
@@ -94,7 +96,7 @@ class BenchmarkBody(MatrixBody):
     """An order."""
 
     shows = BenchmarkShape
-    title = Text("What people call it.", max_length=TITLE_LIMIT, default="", allow_blank=True)
+    title = Text("A title for people.", max_length=TITLE_LIMIT, default="", allow_blank=True)
     window = DailyWindowBody(
         "When its runs begin; null: at any time.", allow_null=True, default=None
     )
@@ -104,8 +106,7 @@ class PauseBody(Body):
     """How."""
 
     now = Boolean(
-        "The run at work stops, says how far it came, and is repeated after `resume`; else it goes "
-        "on to its end.",
+        "True stops the current run, which is repeated after `resume`; false lets it finish.",
         default=False,
     )
 
@@ -117,22 +118,22 @@ class ShareBody(Body):
 
 
 class ImportedFileBody(Body):
-    """A file, as text: fio and YABS write nothing else."""
+    """A file as text, as fio and YABS write it."""
 
     made_plain = ("content",)
-    name = Text("Its name, which says of a log what it counts.", max_length=200)
-    content = Text("What it holds.", max_length=MOST_CHARACTERS, trim_whitespace=False)
+    name = Text("Its name; the name of a log says which values it has.", max_length=200)
+    content = Text("Its content.", max_length=MOST_CHARACTERS, trim_whitespace=False)
 
 
 class ImportBody(Body):
     """Files of one or more runs. Logs come with the JSON of their run."""
 
     files = ImportedFileBody("The files.", many=True, allow_empty=False, max_length=MOST_FILES)
-    title = Text("What people call it.", max_length=TITLE_LIMIT, default="", allow_blank=True)
+    title = Text("A title for people.", max_length=TITLE_LIMIT, default="", allow_blank=True)
     machine = Text("Where it was measured.", max_length=200, default="", allow_blank=True)
 
 
 class VerificationBody(Body):
     """An exported benchmark."""
 
-    document = Anything("As `export` or a shared page gave it; some of its runs are enough.")
+    document = Anything("The document from `export` or a shared page; some of its runs are enough.")

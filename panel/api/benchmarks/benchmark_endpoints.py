@@ -58,11 +58,11 @@ from storage.volumes.volume_groups import GroupChoice, groups_of
 NUMBERS: Final = ("seconds", "warm_seconds", "repeats", "jobs", "iodepth")
 OF: Final = Parameter(
     "of",
-    "Keys of benchmarks and of single runs (`KEY.3`), with commas between; `published` is the "
-    "published comparison, `ssds` are all runs on SSDs alone, by the model of the SSD.",
+    "Keys of benchmarks and of single runs (`KEY.3`), separated by commas; `published` is the "
+    "published comparison, `ssds` are all runs on SSDs alone, by SSD model.",
 )
 VARIED: Final = SomeOf(
-    "varied", "A condition that the comparison is about.", values=tuple(CONDITIONS)
+    "varied", "A condition that the comparison varies on purpose.", values=tuple(CONDITIONS)
 )
 
 
@@ -111,10 +111,10 @@ class BenchmarkResource(Resource):
         groups = [each for each in groups_of(self.user).values() if each.host.key == host]
         named = [each for each in groups if vg in ("", each.vg_name)]
         if not groups:
-            raise unfit("host", "No host in use of this key has a group that may be used.")
+            raise unfit("host", "No host in use with this key has a usable volume group.")
         if len(named) != 1:
             names = ", ".join(each.vg_name for each in groups)
-            raise unfit("vg", f"Name one of its groups that may be used: {names}.")
+            raise unfit("vg", f"Name one of its usable groups: {names}.")
         return named[0]
 
 
@@ -128,13 +128,13 @@ class Benchmarks(BenchmarkResource):
         newest_first=True,
         filters=(
             Parameter("host", "Key of a host.", "host__key"),
-            OneOf("state", "Where they stand.", "state", values=BenchmarkState.values),
+            OneOf("state", "Their state.", "state", values=BenchmarkState.values),
         ),
     )
 
     @operation("benchmarks", "List benchmarks", listing)
     def get(self, request: Request) -> Response:
-        """Newest first. What came of one is shown with it alone."""
+        """Newest first, without results; a single benchmark has them."""
         return self.page(self.benchmarks())
 
     @operation(
@@ -147,7 +147,7 @@ class Benchmarks(BenchmarkResource):
     )
     def post(self, request: Request) -> Response:
         """For operators. Each run makes scratch volumes of its own, measures with fio, and removes
-        them; no run touches a volume of a customer. Root must have allowed benchmarks on the host
+        them; no run touches a customer's volume. Root must have allowed benchmarks on the host
         (`agent.pyz allow-benchmarks`)."""
         host, spec, body = self.asked()
         made = orders.order(
@@ -157,13 +157,13 @@ class Benchmarks(BenchmarkResource):
 
 
 class BenchmarkEstimation(BenchmarkResource):
-    """What a benchmark would take."""
+    """Time and space that a benchmark needs."""
 
     @operation(
         "benchmark_estimate", "Estimate a benchmark", EstimateShape, body=MatrixBody, status=200
     )
     def post(self, request: Request) -> Response:
-        """For operators. Nothing is ordered. It also says why it cannot be."""
+        """For operators. Orders nothing. Also says why the benchmark would be refused."""
         host, spec, _ = self.asked()
         refusal = orders.order_refusal(host, spec)
         return self.shown(
@@ -178,9 +178,9 @@ class OneBenchmark(BenchmarkResource):
 
     measured = ("state", "done_runs", "message", "correction", "begun_at", "ended_at", "contests")
 
-    @operation("benchmark", "Show a benchmark and what came of it", BenchmarkShape)
+    @operation("benchmark", "Show a benchmark with its results", BenchmarkShape)
     def get(self, request: Request, key: str) -> Response:
-        """`contests` say who won, by how much, and how sure that is."""
+        """`contests` has the winner, the margin, and its certainty."""
         return self.shown(self.benchmark(key))
 
 
@@ -189,14 +189,14 @@ class BenchmarkPause(BenchmarkResource):
 
     @operation("benchmark_pause", "Pause a benchmark", BenchmarkShape, body=PauseBody, status=200)
     def post(self, request: Request, key: str) -> Response:
-        """For operators. One that is over is refused."""
+        """For operators. Refused once it has ended."""
         row = self.benchmark(key, Right.OPERATE)
         orders.pause(row, self.requester, stops_run=self.read()["now"])
         return self.shown(self.benchmark(key))
 
 
 class BenchmarkResumption(BenchmarkResource):
-    """Go on."""
+    """Resume a paused benchmark."""
 
     @operation(
         "benchmark_resume", "Resume a benchmark", BenchmarkShape, status=200, problems=(422,)
@@ -214,7 +214,7 @@ class BenchmarkCancellation(BenchmarkResource):
         "benchmark_cancel", "Cancel a benchmark", BenchmarkShape, status=200, problems=(422,)
     )
     def post(self, request: Request, key: str) -> Response:
-        """For operators. The run at work stops, and what was measured is kept."""
+        """For operators. The current run stops; results so far are kept."""
         orders.cancel_benchmark(self.benchmark(key, Right.OPERATE), self.requester)
         return self.shown(self.benchmark(key))
 
@@ -227,12 +227,12 @@ class BenchmarkRuns(BenchmarkResource):
         BenchmarkRunShape,
         order=("id", "key"),
         time="number",
-        filters=(OneOf("state", "Where they stand.", "state", values=RunState.values),),
+        filters=(OneOf("state", "Their state.", "state", values=RunState.values),),
     )
 
     @operation("benchmark_runs", "List the runs of a benchmark", listing)
     def get(self, request: Request, key: str) -> Response:
-        """In the order in which they are done, with the figures of those that have a result."""
+        """In order of execution; finished runs have figures."""
         rows = BenchmarkRun.objects.filter(benchmark=self.benchmark(key))
         return self.page(rows.select_related("benchmark__host"))
 
@@ -244,8 +244,8 @@ class BenchmarkExport(BenchmarkResource):
 
     @operation("benchmark_export", "Export a benchmark with its raw files", ExportShape)
     def get(self, request: Request, key: str) -> Response:
-        """The files are packed with gzip, in base 64. `POST /benchmarks/verify` computes the
-        figures from them anew."""
+        """The files are gzip-compressed, in base64. `POST /benchmarks/verify` recomputes the
+        figures from them."""
         return self.shown(exported(self.benchmark(key)))
 
 
@@ -256,8 +256,8 @@ class BenchmarkLink(BenchmarkResource):
         "benchmark_share", "Share a benchmark by a link", ShareShape, body=ShareBody, status=200
     )
     def post(self, request: Request, key: str) -> Response:
-        """For operators. Whoever has the address sees figures and charts, and no names, until the
-        end. One that is shared already keeps its address."""
+        """For operators. Anyone with the address sees figures and charts, but no names, until the
+        link expires. A benchmark that is already shared keeps its address."""
         row = self.benchmark(key, Right.OPERATE)
         address = share_by_link(row, self.read()["days"])
         return self.shown({"address": address, "until": row.share_until})
@@ -276,7 +276,7 @@ class BenchmarkComparison(BenchmarkResource):
 
     @operation("benchmark_compare", "Compare any runs", ComparisonShape, parameters=(OF, VARIED))
     def get(self, request: Request) -> Response:
-        """Conditions that differ, and are not in `varied`, are named, and nothing is claimed."""
+        """If conditions outside `varied` differ, the answer names them and gives no verdict."""
         names = [name for name in (OF.of(request) or "").split(",") if name]
         if not names:
             raise bad_parameter("of", "required", "Name at least one benchmark or run.")
@@ -299,7 +299,7 @@ class BenchmarkImport(BenchmarkResource):
         status=202,
     )
     def post(self, request: Request) -> Response:
-        """For operators. Units are checked; what cannot be right is refused with the reason."""
+        """For operators. Units are checked; implausible values are refused with the reason."""
         self.demand(Right.OPERATE)
         body = self.read()
         files = {each["name"]: each["content"].encode() for each in body["files"]}
@@ -315,14 +315,14 @@ class BenchmarkImport(BenchmarkResource):
 
 
 class BenchmarkVerification(BenchmarkResource):
-    """Exported figures, computed anew: it changes nothing, so tokens that read are enough."""
+    """Exported figures, recomputed. Changes nothing, so read scopes are enough."""
 
     write_scope = Scope.READ
     other_scopes = (Scope.HOSTS_READ,)
 
     @operation(
         "benchmark_verify",
-        "Compute exported figures anew from their raw files",
+        "Recompute exported figures from their raw files",
         VerificationShape,
         body=VerificationBody,
         status=200,

@@ -51,13 +51,13 @@ def _of_verdict(place: ContestPlace, name: str) -> object:
 
 
 class EntrantShape(Shape):
-    """A target with its settings, in all of its runs, and how it did against the winner."""
+    """A target with its settings over all of its runs, compared with the winner."""
 
-    name = Text("What it is called in this comparison.", of="entrant.name")
+    name = Text("Its name in this comparison.", of="entrant.name")
     target = Text(
         "Such as `lvmcache`; of an import the name of its job.", of="entrant.setup.target"
     )
-    is_winner = Boolean("Most IOPS of those between which one chooses.")
+    is_winner = Boolean("Whether it has the most IOPS of the candidates.")
     iops = Float("I/Os a second, the geometric mean of its runs.", of="entrant.iops")
     iops_low = Float("Of its slowest run.", of=lambda place: place.entrant.iops_range[0])
     iops_high = Float("Of its fastest run.", of=lambda place: place.entrant.iops_range[1])
@@ -69,18 +69,18 @@ class EntrantShape(Shape):
         null=True,
     )
     percent_low = Float(
-        "By how much its IOPS differ from the winner's, least, in percent (95 %); null: unknown.",
+        "Lower end of the difference to the winner's IOPS, in percent (95 %); null: unknown.",
         of=lambda place: _percent(place, 0),
         null=True,
     )
-    percent_high = Float("The same, most.", of=lambda place: _percent(place, 1), null=True)
+    percent_high = Float("Upper end of the same.", of=lambda place: _percent(place, 1), null=True)
     detectable_share = Float(
-        "The difference that such runs would have seen, as a share; null: unknown.",
+        "The smallest difference that these runs could detect, as a share; null: unknown.",
         of=lambda place: _of_verdict(place, "detectable"),
         null=True,
     )
     more_units = Integer(
-        "So many more runs or boots a side would settle it; null: unknown, or none is needed.",
+        "How many more runs or boots per side would decide it; null: unknown, or none needed.",
         of=lambda place: _of_verdict(place, "more_units"),
         null=True,
     )
@@ -88,22 +88,22 @@ class EntrantShape(Shape):
 
 
 class ConditionValueShape(Shape):
-    """A value of a condition, and who has it."""
+    """A value of a condition, and the entrants that have it."""
 
     value = Text("In words; `unknown` where nothing is known.", of=lambda pair: pair[0])
     entrants = Texts("By their names.", of=lambda pair: [each.name for each in pair[1]])
 
 
 class DifferingShape(Shape):
-    """A condition that is not alike, so that nothing is claimed unless it is compared."""
+    """A condition that differs, which prevents a verdict unless `varied` names it."""
 
     name = Choice("The condition.", tuple(CONDITIONS))
-    is_compared = Boolean("It was named in `varied`.")
+    is_compared = Boolean("Whether `varied` names it.")
     values = ConditionValueShape("Its values.", many=True)
 
 
 class ContestShape(Shape):
-    """Entrants that did the same load, and who won."""
+    """Entrants with the same load, and the winner."""
 
     title = Text("The load and the size of the data.", of="contest.title")
     load = Text("The load, for programs.", of=lambda it: it.contest.entrants[0].setup.load)
@@ -115,38 +115,40 @@ class ContestShape(Shape):
     word = Choice(
         "The verdict on the winner against the next; null: there is no other.", WORDS, null=True
     )
-    basis = Text("What the answer rests on, in a sentence for people.")
-    unit = Choice("What chance deals anew, and is counted.", ("run", "boot"), of="noun")
+    basis = Text("The basis of the answer, as a sentence for people.")
+    unit = Choice(
+        "The independent unit that is counted, such as runs or boots.", ("run", "boot"), of="noun"
+    )
     entrants = EntrantShape("The winner first.", of="places", many=True)
     differing = DifferingShape("What else differs.", many=True)
 
 
 class BenchmarkShape(Noun):
-    """A matrix of runs that was ordered, or results from elsewhere."""
+    """An ordered matrix of runs, or imported results."""
 
-    title = Text("What people call it.", of=str)
+    title = Text("A title for people.", of=str)
     host = Ref("Where it runs; null: results from elsewhere.", null=True)
     figures_from = Choice("Where its figures come from.", BenchmarkOrigin.choices, of="origin")
     purpose = Choice("What they are for.", BenchmarkPurpose.choices)
-    state = Choice("Where it stands.", BenchmarkState.choices)
-    done_runs = Integer("Runs that are over.", of=lambda row: _counted(row)[0])
+    state = Choice("Its current state.", BenchmarkState.choices)
+    done_runs = Integer("Runs that have ended.", of=lambda row: _counted(row)[0])
     total_runs = Integer("All of its runs.", of=lambda row: _counted(row)[1])
     window = DailyWindowShape("When its runs begin; null: at any time.", null=True)
-    message = Text("What is to be known of it, in a sentence for people.")
+    message = Text("A note on it, as a sentence for people.")
     correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
     seconds_left = Integer(
-        "Until all runs are over, if nothing holds them up; null: it is over, or paused.",
+        "Seconds until all runs have ended, without delays; null: it has ended, or is paused.",
         of=lambda row: _seconds_left(row),
         null=True,
     )
     by = By("actor.email", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     begun_at = DateTime("When the first run began; null: none has yet.", null=True)
-    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    ended_at = DateTime("When it ended; null: it has not yet.", null=True)
     share_until = DateTime("Until when a link shows its figures; null: no link does.", null=True)
     spec = Anything("What was ordered.", detail=True)
     contests = ContestShape(
-        "What came of it, one for each load and size of data.",
+        "Results, one for each load and size of data.",
         of=lambda row: outcomes_of(results_of(briefly_measured(row))),
         many=True,
         detail=True,
@@ -159,7 +161,7 @@ def outcomes_of(results: object) -> list[ContestOutcome]:
 
 
 def _counted(benchmark: Benchmark) -> tuple[int, int]:
-    """Runs that are over, and all, of a benchmark `with_brief_runs`."""
+    """Finished runs, and all runs, of a benchmark `with_brief_runs`."""
     runs = [run for run in benchmark.brief_runs if run.state != RunState.VOID]  # type: ignore[attr-defined]
     return sum(run.is_over for run in runs), len(runs)
 
@@ -196,7 +198,7 @@ ABOUT_FIGURES = {
     "p999_ms": "Its 99.9th percentile.",
     "first_30s_iops": "I/Os a second in the first 30 s.",
     "seconds_to_90": "Seconds until a minute's mean stays above 90 % of the end's.",
-    "slowest_stream": "What the slowest stream got, as a part of an equal share.",
+    "slowest_stream": "IOPS of the slowest stream, relative to an equal share.",
     "ssd_written_bytes": "Bytes that were written to the SSD.",
 }
 
@@ -205,18 +207,20 @@ class BenchmarkRunShape(Shape):
     """One run, with its figures."""
 
     key = Text("Its name in comparisons.", of=lambda run: f"{run.benchmark.key}.{run.number}")
-    number = Integer("Its place in the benchmark, from 1 on.")
-    repeat = Integer("Which repeat of its cell it is, from 0 on.")
+    number = Integer("Its position in the benchmark, from 1.")
+    repeat = Integer("Number of the repeat of its cell, from 0.")
     cell = Anything("What it does.")
-    state = Choice("Where it stands.", RunState.choices)
-    outcome = Text("The host's word: `finished`, `stopped`, `failed`; empty: none yet.")
-    reached_seconds = Integer("How far its measured part came; null: unknown.", null=True)
+    state = Choice("Its current state.", RunState.choices)
+    outcome = Text("As the host reported: `finished`, `stopped`, `failed`; empty: none yet.")
+    reached_seconds = Integer(
+        "Seconds of its measured part that were reached; null: unknown.", null=True
+    )
     kernel = Text("The kernel that it ran on.")
     boot_id = Text("The boot that it ran in.")
     fio_version = Text("The fio that measured.")
-    message = Text("What is to be known of it, in a sentence for people.")
+    message = Text("A note on it, as a sentence for people.")
     begun_at = DateTime("When it began; null: it has not yet.", null=True)
-    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    ended_at = DateTime("When it ended; null: it has not yet.", null=True)
     iops = _figure("iops")
     hit_rate = _figure("hit_rate")
     mean_ms = _figure("mean_ms")
@@ -236,53 +240,53 @@ class ComparisonShape(Shape):
 
 
 class EstimateShape(Shape):
-    """What a benchmark would take."""
+    """Time and space that a benchmark needs."""
 
     runs = Integer("Runs, one after the other.")
-    seconds = Float("How long all of it takes, about.")
+    seconds = Float("Estimated seconds in total.")
     slow_bytes = Integer("Bytes of HDD that the largest run takes.")
     fast_bytes = Integer("Bytes of SSD that the largest run takes.")
     ssd_written_bytes = Integer("Bytes that all of it writes to SSD, at most.", of="ssd_written")
     endurance_share = Float(
-        "The part of the rated endurance that this uses up, 0 to 1; null: it is not known.",
+        "The share of the rated endurance that this uses, 0 to 1; null: unknown.",
         null=True,
     )
     refusal = Text(
         "Why it cannot be ordered, in a sentence for people; empty: it can be.", given=True
     )
-    correction = Text("What to do then.", given=True)
+    correction = Text("How to correct it.", given=True)
 
 
 class VerifiedFigureShape(Shape):
-    """A figure that is not what the raw files say."""
+    """A figure that does not match the raw files."""
 
     run = Integer("The number of the run.")
     figure = Text("Its name.")
-    published = Anything("What the page says.")
-    computed = Anything("What the raw files say.")
+    published = Anything("The published value.")
+    computed = Anything("The value from the raw files.")
 
 
 class VerificationShape(Shape):
-    """Whether figures are what the raw files say."""
+    """Whether figures match the raw files."""
 
-    agrees = Boolean("Every figure that could be computed is the same, but for rounding.")
-    checked_figures = Integer("So many were computed.")
-    runs_without_files = List("Runs without raw files, of which nothing is known.", Integer())
-    differences = VerifiedFigureShape("Those that are not the same.", many=True)
+    agrees = Boolean("Whether every computed figure matches, apart from rounding.")
+    checked_figures = Integer("Number of computed figures.")
+    runs_without_files = List("Runs without raw files, which cannot be checked.", Integer())
+    differences = VerifiedFigureShape("Figures that do not match.", many=True)
 
 
 class ExportShape(Shape):
     """A benchmark with the raw files of its runs."""
 
-    tiercel_benchmark = Integer("The version of this form.")
-    title = Text("What people call it.")
+    tiercel_benchmark = Integer("The version of this format.")
+    title = Text("A title for people.")
     figures_from = Choice("Where its figures come from.", BenchmarkOrigin.choices)
     host = Text("The name of the host; null: results from elsewhere.", null=True)
     spec = Anything("What was ordered.")
     begun_at = DateTime("When the first run began.", null=True)
-    ended_at = DateTime("When it was over.", null=True)
+    ended_at = DateTime("When it ended.", null=True)
     runs = List(
-        "Each with its cell, its conditions, its summary, and its files by their names.",
+        "Each with its cell, conditions, summary, and files by name.",
         Anything("A run."),
     )
 
@@ -291,8 +295,8 @@ class ImportedShape(Shape):
     """What was imported."""
 
     benchmark = Ref("The benchmark that its runs make.")
-    refused = Texts("Of files and jobs that were not imported, why.")
-    warnings = Texts("What is to be known of the others.")
+    refused = Texts("Files and jobs that were not imported, with the reason.")
+    warnings = Texts("Notes on the imported ones.")
 
 
 class ShareShape(Shape):

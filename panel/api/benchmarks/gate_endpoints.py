@@ -50,13 +50,16 @@ from storage.models.kernel_gate import KERNEL_LIMIT
 
 
 class GatePlanShape(Shape):
-    """What a choice takes, as the pilot says."""
+    """The cost of a plan, based on the pilot."""
 
-    slower = Float("The slow-down that is named, as a share.", of=lambda plan: plan["slower"])
-    power = Float("In which share of all cases.", of=lambda plan: plan["power"])
+    slower = Float("The slow-down that it detects, as a share.", of=lambda plan: plan["slower"])
+    power = Float(
+        "The share of cases in which it detects it (statistical power).",
+        of=lambda plan: plan["power"],
+    )
     boots_a_side = Integer("Boots of each kernel.", of=lambda plan: plan["boots_a_side"])
     runs_a_boot = Integer("Runs of each target in a boot.", of=lambda plan: plan["runs_a_boot"])
-    seconds = Float("All of it, without your restarts.", of=lambda plan: plan["seconds"])
+    seconds = Float("Seconds in total, without your restarts.", of=lambda plan: plan["seconds"])
 
 
 class GateTargetShape(Shape):
@@ -66,44 +69,44 @@ class GateTargetShape(Shape):
     word = Choice("The verdict.", [word.value for word in Word], of=lambda target: target["word"])
     sentence = Text("The verdict, for people.", of=lambda target: target["sentence"])
     q = Float(
-        "The false discovery rate at which it is named; null: nothing was compared.",
+        "The false discovery rate of the verdict; null: nothing was compared.",
         of=lambda target: target["q"],
         null=True,
     )
     is_alarm = Boolean("Whether it is a regression.", of=lambda target: target["is_alarm"])
-    lacks = Text("Why a slow-down is no alarm yet.", of=lambda target: target["lacks"])
+    lacks = Text("Why a slow-down is not a regression yet.", of=lambda target: target["lacks"])
     iops_before = Float("IOPS with kernel A.", of=lambda target: target["iops"][0])
     iops_after = Float("IOPS with kernel B.", of=lambda target: target["iops"][1])
-    lost = Text("What became of it, in figures.", of=lambda target: target["lost"])
+    lost = Text("The loss, in figures.", of=lambda target: target["lost"])
 
 
 class GateBootShape(Shape):
     """A boot of the host in which it measures."""
 
     number = Integer("Counts from 1.")
-    part = Text("What it is measured for: `pilot`, `a`, `b` or `step`.")
+    part = Text("The part of the gate that it belongs to: `pilot`, `a`, `b` or `step`.")
     kernel = Text("Release of its kernel.")
     state = Text("`settling`, `measuring`, `done` or `void`.")
     seen_at = DateTime("When the panel first saw it.")
 
 
 class GateAcceptanceShape(Shape):
-    """Who lives with a loss, and why."""
+    """Who accepted a loss, and why."""
 
     at = DateTime("When it happened.")
     by = By()
-    reason = Text("Why, in the words of who said so.")
+    reason = Text("The reason that the person gives.")
 
 
 class GateShape(Noun):
-    """Two kernels that are compared by boots, or kernels that are bisected. It is a benchmark, of
-    the same key, with runs in several boots."""
+    """Two kernels compared by boots, or a bisect of kernels. It is a benchmark with the same key
+    and runs in several boots."""
 
-    title = Text("What people call it.", of=str)
+    title = Text("A title for people.", of=str)
     host = Ref("Where it runs.")
-    kind = Choice("What is asked.", GateKind.choices, of="gate.kind")
-    state = Choice("Where it stands.", BenchmarkState.choices)
-    message = Text("What is awaited, such as a restart, in a sentence for people.")
+    kind = Choice("Gate or bisect.", GateKind.choices, of="gate.kind")
+    state = Choice("Its current state.", BenchmarkState.choices)
+    message = Text("What it waits for, such as a restart, as a sentence for people.")
     kernels = Texts(
         "A and B of a gate, all of a bisect; B may be empty until the host runs it.",
         of="gate.kernels",
@@ -120,20 +123,18 @@ class GateShape(Noun):
         null=True,
         of=lambda row: row.gate.effect or None,
     )
-    plans = GatePlanShape(
-        "What can be chosen, once the pilot is measured.", of="gate.plans", many=True
-    )
-    targets = GateTargetShape("The verdicts, once it is over.", of="gate.targets", many=True)
+    plans = GatePlanShape("The plans to choose from, after the pilot.", of="gate.plans", many=True)
+    targets = GateTargetShape("The verdicts, once it has ended.", of="gate.targets", many=True)
     acceptance = GateAcceptanceShape(
         "Who accepted a loss; null: no one.",
         of=lambda row: row.gate.acceptance or None,
         null=True,
     )
     sentence = Text(
-        "Of a bisect, where the slow-down came; empty of a gate.",
+        "For a bisect, which kernel brought the slow-down; empty for a gate.",
         of=lambda row: bisect_of(row.gate).sentence if row.gate.kind == GateKind.BISECT else "",
     )
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     boots = GateBootShape(
         "In their order.", of=lambda row: row.gate.boots.all(), many=True, detail=True
     )
@@ -142,15 +143,15 @@ class GateShape(Noun):
 class GateBody(MatrixBody):
     """What to measure in each boot; `repeats` are those of the plan."""
 
-    title = Text("What people call it.", max_length=TITLE_LIMIT, default="", allow_blank=True)
+    title = Text("A title for people.", max_length=TITLE_LIMIT, default="", allow_blank=True)
     kernel_b = Text(
-        "The kernel to be judged; empty: the next one into which the host is started.",
+        "The kernel to test; empty: the next one that the host boots.",
         max_length=KERNEL_LIMIT,
         default="",
         allow_blank=True,
     )
     boots_a_side = Integer(
-        "Boots of each kernel; null: a pilot of two boots says how many it takes.",
+        "Boots of each kernel; null: a pilot of two boots determines the number.",
         min_value=LEAST_BOOTS,
         max_value=MOST_BOOTS_A_SIDE,
         allow_null=True,
@@ -161,13 +162,13 @@ class GateBody(MatrixBody):
 class GatePlanBody(Body):
     """One of `plans`."""
 
-    slower = Float("The slow-down that is to be named, as a share.")
+    slower = Float("The slow-down to detect, as a share.")
 
 
 class GateAcceptanceBody(Body):
-    """Why one lives with it."""
+    """Why the loss is accepted."""
 
-    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
+    reason = Text("The reason that the person gives.", max_length=REASON_LIMIT)
 
 
 class KernelSkipBody(Body):
@@ -206,7 +207,7 @@ class Gates(GateResource):
         newest_first=True,
         filters=(
             Parameter("host", "Key of a host.", "host__key"),
-            OneOf("state", "Where they stand.", "state", values=BenchmarkState.values),
+            OneOf("state", "Their state.", "state", values=BenchmarkState.values),
         ),
     )
 
@@ -224,9 +225,9 @@ class Gates(GateResource):
         problems=(409, 422),
     )
     def post(self, request: Request) -> Response:
-        """For operators. Kernel A is the one that the host runs now. You restart the host; each new
-        boot is noticed and measured. Without `boots_a_side`, choose one of `plans` once the pilot
-        is measured."""
+        """For operators. Kernel A is the one that the host runs now. You restart the host; the
+        panel detects and measures each new boot. Without `boots_a_side`, choose one of `plans`
+        after the pilot."""
         host, spec, body = self.asked()
         made = order_gate(
             host,
@@ -269,7 +270,7 @@ class KernelSkip(GateResource):
         "gate_skip", "Skip the next kernel of a bisect", GateShape, body=KernelSkipBody, status=200
     )
     def post(self, request: Request, key: str) -> Response:
-        """For operators: one that does not start, for example."""
+        """For operators. For example, a kernel that does not boot."""
         skip_kernel(self.benchmark(key, Right.OPERATE).gate, self.read()["kernel"])
         return self.shown(self.benchmark(key))
 
@@ -288,17 +289,17 @@ class GateBisect(GateResource):
 
 
 class GateAcceptance(GateResource):
-    """The word of a person that lives with a loss."""
+    """Acceptance of a regression, and its end."""
 
     @operation("gate_accept", "Accept what a kernel gate found", GateShape, body=GateAcceptanceBody)
     def put(self, request: Request, key: str) -> Response:
-        """For operators. The problem `kernel_regression` is over."""
+        """For operators. Ends the problem `kernel_regression`."""
         gate = self.benchmark(key, Right.OPERATE).gate
         accept_regression(gate, self.user.email, self.read()["reason"], database_now())
         return self.shown(self.benchmark(key))
 
     @operation("gate_revoke", "Take back the acceptance of a loss", GateShape, problems=(422,))
     def delete(self, request: Request, key: str) -> Response:
-        """For operators. It is a problem again."""
+        """For operators. The regression is reported again."""
         revoke_regression(self.benchmark(key, Right.OPERATE).gate)
         return self.shown(self.benchmark(key))

@@ -23,23 +23,23 @@ from storage.models.host import MOST_SLOW_MS
 
 
 class CachePlanShape(Noun):
-    """What is sold: `size_bytes`, or `ratio_percent` of the volume. The price is per month, in
+    """A cache plan: `size_bytes`, or `ratio_percent` of the volume. The price is per month, in
     minor units of the currency. `slow_read_ms`, `on_offer` and `hosts` are for staff."""
 
     name = Text("Display name.")
     description = Text("What it offers, in a sentence for customers.")
     size_bytes = Integer("Bytes.", null=True)
     ratio_percent = Integer(
-        "Size in percent of the volume's size; null: `size_bytes` says it.", null=True
+        "Size in percent of the volume's size; null: `size_bytes` applies.", null=True
     )
-    mode = Text("What becomes of writes: writethrough or writeback.")
-    tier = Text("Of the volumes it is for.")
+    mode = Text("How writes are cached: writethrough or writeback.")
+    tier = Text("Tier of the volumes that can have it.")
     price_minor = Integer("Per month, in minor units (cents) of the currency.")
     currency = Text("ISO 4217, such as EUR.")
     currency_digits = CurrencyDigits()
     slow_read_ms = Integer(
-        "Average time of reads, in ms, from which on a volume with the plan is slow; null: that of "
-        "its host.",
+        "Average read time, in ms, from which a volume with the plan counts as slow; null: the "
+        "host's limit.",
         null=True,
         staff=True,
     )
@@ -55,7 +55,7 @@ class CachePlanBody(Body):
     description = Text(required=False, allow_blank=True)
     size_bytes = Integer(required=False, null=True, min_value=1)
     ratio_percent = Integer(required=False, null=True, min_value=1, max_value=100)
-    mode = Choice("What becomes of writes.", ["writethrough", "writeback"], required=False)
+    mode = Choice("How writes are cached.", ["writethrough", "writeback"], required=False)
     price_minor = Integer("The monthly price in minor units (cents) of the currency.", min_value=0)
     currency = Text(max_length=3)
     slow_read_ms = Integer(required=False, null=True, min_value=1, max_value=MOST_SLOW_MS)
@@ -70,7 +70,7 @@ class PlanResource(Resource):
     write_scope = Scope.PLANS
 
     def plan(self, key: str, right: Right | None = None) -> CachePlan:
-        """The one of this key, for whoever has the right."""
+        """The plan with this key; demands the right, if one is given."""
         plan = get_object_or_404(CachePlan.objects.visible_to(self.user), key=key)
         if right is not None:
             self.demand(right)
@@ -105,7 +105,7 @@ class CachePlans(PlanResource):
 
     @operation(
         "cache_plan_make",
-        "Make a cache plan",
+        "Create a cache plan",
         CachePlanShape,
         status=201,
         body=CachePlanBody,
@@ -133,12 +133,13 @@ class OneCachePlan(PlanResource):
         problems=(409,),
     )
     def patch(self, request: Request, key: str) -> Response:
-        """For administrators. A plan is taken off the market by `on_offer: false`."""
+        """For administrators. `on_offer: false` ends the sale of a plan."""
         return self.saved(self.plan(key, Right.ADMINISTER))
 
     @operation("cache_plan_delete", "Delete a cache plan", problems=(409,))
     def delete(self, request: Request, key: str) -> Response:
-        """For administrators. A plan that a volume has, or had, is kept: retire it."""
+        """For administrators. Refused for a plan that was ever used: set `on_offer` to false
+        instead."""
         delete_plan(self.plan(key, Right.ADMINISTER))
         return Response(status=204)
 

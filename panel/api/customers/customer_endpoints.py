@@ -30,27 +30,27 @@ class CustomerShape(Noun):
     """A customer; `external_id` is the billing system's name for it."""
 
     name = Text("Display name.")
-    external_id = Text("The name of it in your systems; empty where it has none.")
-    suspended_at = DateTime("Since when no new order is taken.", null=True)
-    created_at = DateTime("When it was made.")
+    external_id = Text("Its name in your systems; empty if it has none.")
+    suspended_at = DateTime("Since when new orders are refused.", null=True)
+    created_at = DateTime("When it was created.")
     updated_at = DateTime("When it changed last.")
 
 
 class SuspensionShape(Shape):
-    """A customer whose orders are not taken."""
+    """The suspension of a customer, whose orders are refused."""
 
-    suspended_at = DateTime("Since when no new order is taken.")
+    suspended_at = DateTime("Since when new orders are refused.")
 
 
 class MandateShape(Shape):
-    """What a customer lets the provider charge. Null is not known: nothing is charged then."""
+    """The limits for charging a customer. Null is unknown, and nothing is charged then."""
 
     currency = Text("ISO 4217, such as EUR.")
     currency_digits = CurrencyDigits()
     cap_charge_minor = Integer("Maximum for one charge.", null=True)
     cap_period_minor = Integer("Maximum for all charges of a calendar month (UTC).", null=True)
     earliest_next_at = DateTime("Nothing may be charged before this time.", null=True)
-    changed_at = DateTime("When the mandate changed last.")
+    changed_at = DateTime("When the mandate last changed.")
 
 
 class CustomerBody(Body):
@@ -66,14 +66,16 @@ class WholeMandate(Body):
 
     currency = Text("ISO 4217, such as EUR.")
     cap_charge_minor = Integer(
-        "Maximum for one charge, in minor units; null: not known.", null=True, min_value=0
+        "Maximum for one charge, in minor units; null: unknown.", null=True, min_value=0
     )
     cap_period_minor = Integer(
-        "Maximum for a calendar month (UTC), in minor units; null: not known.",
+        "Maximum for a calendar month (UTC), in minor units; null: unknown.",
         null=True,
         min_value=0,
     )
-    earliest_next_at = DateTime("Nothing may be charged earlier; null: not known.", null=True)
+    earliest_next_at = DateTime(
+        "Nothing may be charged before this time; null: unknown.", null=True
+    )
 
 
 class CustomerResource(Resource):
@@ -83,7 +85,7 @@ class CustomerResource(Resource):
     write_scope = Scope.CUSTOMERS
 
     def customer(self, key: str, right: Right | None = None) -> Customer:
-        """The one of this key, for whoever has the right."""
+        """The customer with this key; demands the right, if one is given."""
         customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
         if right is not None:
             self.demand(right)
@@ -111,15 +113,15 @@ class Customers(CustomerResource):
 
     @operation(
         "customer_make",
-        "Make a customer",
+        "Create a customer",
         CustomerShape,
         status=201,
         body=CustomerBody,
         problems=(400, 409),
     )
     def post(self, request: Request) -> Response:
-        """For operators. An `external_id` belongs to one customer, so a repeated request makes no
-        second one."""
+        """For operators. An `external_id` belongs to one customer, so a repeated request does not
+        create a second one."""
         self.demand(Right.OPERATE)
         customer = Customer()
         save(customer, self.read())
@@ -169,13 +171,13 @@ class CustomerSuspension(CustomerResource):
 
     @operation("customer_suspend", "Suspend a customer", SuspensionShape)
     def put(self, request: Request, key: str) -> Response:
-        """For operators. No new orders; data, caches and what runs already stay."""
+        """For operators. No new orders; data, caches and running jobs are not affected."""
         customer = self.customer(key, Right.OPERATE)
         Customer.objects.filter(pk=customer.pk, suspended_at=None).update(suspended_at=Now())
         customer.refresh_from_db()
         return self.shown(customer)
 
-    @operation("customer_unsuspend", "Let a customer order again")
+    @operation("customer_unsuspend", "End the suspension of a customer")
     def delete(self, request: Request, key: str) -> Response:
         """For operators."""
         customer = self.customer(key, Right.OPERATE)
@@ -190,14 +192,14 @@ class CustomerMandate(CustomerResource):
 
     @operation("mandate", "Show a mandate", MandateShape)
     def get(self, request: Request, key: str) -> Response:
-        """404 where the customer gave none."""
+        """404 if the customer gave none."""
         mandates = Mandate.objects.visible_to(self.user)
         return self.shown(get_object_or_404(mandates, customer__key=key))
 
     @operation("mandate_set", "Set a mandate", MandateShape, body=WholeMandate, problems=(409,))
     def put(self, request: Request, key: str) -> Response:
-        """For operators: the whole of it, as the customer gave it. An order that is being taken
-        sees the old one or the new one."""
+        """For operators. Replaces the whole mandate. An order that is being placed sees either the
+        old or the new one."""
         customer = self.customer(key, Right.OPERATE)
         values = self.read()
         with transaction.atomic():

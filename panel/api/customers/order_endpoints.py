@@ -49,20 +49,22 @@ class MoneyShape(Shape):
 
 
 class QuoteShape(MoneyShape):
-    """What an order would be. Nothing was ordered."""
+    """A quote for an order. Nothing was ordered."""
 
     intent = Choice("What kind of change it is.", Intent.values, given=True)
-    period_end = DateTime("When the period that is paid for ends.")
+    period_end = DateTime("End of the paid period.")
     due_at = DateTime("When the change begins. Null: at once.", null=True, given=True)
-    trial_until = DateTime("When a free trial would end; null: it is none.", null=True, given=True)
+    trial_until = DateTime(
+        "When the free trial would end; null: not a trial.", null=True, given=True
+    )
 
 
 class OrderShape(MoneyShape):
-    """One change of plan. A plan that is null is no cache. What follows `ended_at` is for staff."""
+    """One change of plan. A null plan means no cache. Fields after `ended_at` are for staff."""
 
     key = Text("Its name in the API; it never changes.")
     url = Text("Where the API shows it.", of=url_of)
-    state = Choice("Where it stands now.", OrderState.values)
+    state = Choice("Its current state.", OrderState.values)
     intent = Choice("What kind of change it is.", Intent.values)
     volume = Ref("The volume.")
     customer = Ref("The customer.")
@@ -70,21 +72,21 @@ class OrderShape(MoneyShape):
     to_plan = Ref("After it; null: no cache.", null=True)
     due_at = DateTime("When a scheduled order begins.", null=True)
     authorise_by = DateTime("The billing system must answer before this time.", null=True)
-    trial_until = DateTime("When a free trial ends; null: it is none.", null=True)
+    trial_until = DateTime("When the free trial ends; null: not a trial.", null=True)
     revert_until = DateTime("The order can be undone until this time.", null=True)
     reverts = Ref("The order that this order undoes.", null=True)
-    reason_code = Text("Why, for programs; empty: neither refused nor failed.")
+    reason_code = Text("Code of the reason, for programs; empty: neither refused nor failed.")
     reason = Text("Why the order was refused or failed.")
     job = Ref("The job that carries it out; null: none yet.", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     updated_at = DateTime("When it changed last.")
-    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
-    door = Text("By which way it was asked for, such as page, API or billing.", staff=True)
+    ended_at = DateTime("When it ended; null: it has not yet.", null=True)
+    door = Text("Where the request came from, such as page, API or billing.", staff=True)
     actor = By("actor.email", null=True, staff=True)
 
 
 ORDERED: Final[dict[int, Any]] = {
-    200: (QuoteShape, "With dry_run: what it would be."),
+    200: (QuoteShape, "With dry_run: the quote."),
     201: (OrderShape, "Taken."),
 }
 
@@ -94,7 +96,7 @@ class OrderBody(Body):
 
     cache_plan = Text("Key of the plan. Null: no cache.", null=True)
     when = Choice(
-        "Default: a lower price begins with the next period, everything else begins now.",
+        "Default: a lower price starts with the next period, everything else at once.",
         ORDER_WHENS,
         required=False,
     )
@@ -192,7 +194,7 @@ class VolumeOrders(Ordering):
     def _plan(self, volume: Volume, key: str | None) -> CachePlan | None:
         if key is None:
             return None
-        # One that is sold no more is refused as such where the customer could know it.
+        # A plan that is no longer sold is refused as such if the customer can know it.
         own = CachePlan.objects.filter(pk=volume.cache_plan_id or 0)
         plan = (CachePlan.objects.visible_to(self.user) | own).filter(key=key).first()
         if plan is None:
@@ -230,7 +232,7 @@ class OneOrder(OrderResource):
 
     @operation("order", "Show an order", OrderShape)
     def get(self, request: Request, key: str) -> Response:
-        """Its state, its money, and why it was refused or failed."""
+        """Its state, its amounts, and why it was refused or failed."""
         return self.shown(self.order(key))
 
 
@@ -242,7 +244,7 @@ class OrderCancel(OrderResource):
 
     @operation("order_cancel", "Cancel an order", OrderShape, problems=(400, 409, 422))
     def post(self, request: Request, key: str) -> Response:
-        """While it is scheduled, being authorised or waits for payment; else `too_late`."""
+        """While it is scheduled, being authorised or waiting for payment; otherwise `too_late`."""
         order = self.order(key)
         if (outsider := rights.outsider(self.user, order.volume)) is not None:
             raise outsider

@@ -26,19 +26,19 @@ VERDICTS = [verdict.value for verdict in Verdict]
 
 
 class ProofFigures(Shape):
-    """Where there were too few reads to compare, what is said of reads alone is null. The 95 %
-    intervals enclose the truth with that probability."""
+    """Fields on reads alone are null if there were too few reads to compare. The 95 % intervals
+    contain the true value with that probability."""
 
     hit_rate_before = Float(
-        "Share of reads that the cache served before, 0 to 1; 0: there was none.", null=True
+        "Share of reads that the cache served before, 0 to 1; 0 without a cache.", null=True
     )
     hit_rate_after = Float("The same after the change.", null=True)
     hit_rate_change = Float("By how much the hit rate rose; below 0: it fell.", null=True)
     hit_rate_change_low = Float("Lower end of its 95 % interval.", null=True)
     hit_rate_change_high = Float("Upper end of its 95 % interval.", null=True)
-    read_ms_before = Float("Milliseconds of an average read before.", null=True)
-    read_ms_after = Float("Milliseconds of an average read after.", null=True)
-    read_times = Float("How many times as long a read takes; below 1: it is faster.", null=True)
+    read_ms_before = Float("Average read time before, in milliseconds.", null=True)
+    read_ms_after = Float("Average read time after, in milliseconds.", null=True)
+    read_times = Float("Read time after, relative to before; below 1: faster.", null=True)
     read_times_low = Float("Lower end of its 95 % interval.", null=True)
     read_times_high = Float("Upper end of its 95 % interval.", null=True)
     read_ms_p50_before = Float(
@@ -70,15 +70,15 @@ class ProofFigures(Shape):
 
 
 class ProofWrites(Shape):
-    """Writes alone, by their average time. They are `counted` where the cache takes writes, or did
-    before."""
+    """Writes alone, by their average time. They are `counted` if the cache takes writes, or took
+    them before."""
 
-    verdict = Choice("Of writes alone, by their average time.", VERDICTS)
+    verdict = Choice("Verdict on writes alone, by their average time.", VERDICTS)
     confidence = Float("How sure the verdict is, 0 to 1.")
-    counted = Boolean("Whether the proof's own verdict is on writes, too.")
-    ms_before = Float("Milliseconds of an average write before; null: there was none.", null=True)
-    ms_after = Float("Milliseconds of an average write after; null: there was none.", null=True)
-    times = Float("How many times as long a write takes; below 1: it is faster.")
+    counted = Boolean("Whether the overall verdict includes writes.")
+    ms_before = Float("Average write time before, in milliseconds; null: no writes.", null=True)
+    ms_after = Float("Average write time after, in milliseconds; null: no writes.", null=True)
+    times = Float("Write time after, relative to before; below 1: faster.")
     times_low = Float("Lower end of its 95 % interval.")
     times_high = Float("Upper end of its 95 % interval.")
     iops_before = Float("Writes a second before.")
@@ -86,7 +86,7 @@ class ProofWrites(Shape):
 
 
 class ProofTimes(Shape):
-    """Null where it has not begun."""
+    """Null before it begins."""
 
     start = DateTime("When it begins; null: it has not yet.", null=True)
     end = DateTime("When it ends; null: it has not begun.", null=True)
@@ -103,7 +103,7 @@ def _of_result(name: str) -> Callable[[Proof], Any]:
 
 
 class ProofShape(Shape):
-    """What an order brought: the time after it beside as long a time before."""
+    """The measured effect of an order: the time after it, compared with an equal time before."""
 
     order = Ref("The order.")
     url = Text(
@@ -112,13 +112,13 @@ class ProofShape(Shape):
     )
     volume = Ref("The volume.", of="order.volume")
     cache_plan = Ref("The cache plan.", of="order.to_plan", null=True)
-    state = Choice("Where it stands now.", ProofState.values)
+    state = Choice("Its current state.", ProofState.values)
     sentence = Text(
         "The result, in a sentence for people.",
         of=lambda proof: f"{proof_texts.headline(proof)}. {proof_texts.verdict(proof)}",
     )
     verdict = Choice(
-        "Of reads and writes together; null: not ready.",
+        "Verdict on reads and writes together; null: not ready.",
         VERDICTS,
         of=lambda proof: proof.verdict or None,
         null=True,
@@ -127,40 +127,41 @@ class ProofShape(Shape):
         "How sure the verdict is, 0 to 1; null: not ready.", of=_of_result("confidence"), null=True
     )
     before = ProofTimes(
-        "The time that was measured before the change.",
+        "The measured time before the change.",
         of=lambda proof: {"start": proof.before_start, "end": proof.before_end},
     )
     after = ProofTimes(
-        "The time that was measured after it.",
+        "The measured time after the change.",
         of=lambda proof: {"start": proof.after_start, "end": proof.after_end},
     )
     was_warm = Boolean(
         "False: the wait for a warm cache was cut off; null: not known yet.", null=True
     )
     reads_verdict = Choice(
-        "Of reads alone; null: there were too few.",
+        "Verdict on reads alone; null: too few reads.",
         VERDICTS,
         of=lambda proof: proof_texts.reads_verdict(proof.result),
         null=True,
     )
     figures = ProofFigures("What was measured; null: not ready.", of=_figures, null=True)
     writes = ProofWrites(
-        "Of writes alone; null: they were not judged.", of=_of_result("writes"), null=True
+        "Verdict on writes alone; null: not assessed.", of=_of_result("writes"), null=True
     )
     is_weighed = Boolean(
-        "Reads and writes went different ways; each counts by the time waited for it before.",
+        "Whether reads and writes changed in opposite directions; each is weighted by its waiting "
+        "time before.",
         of=lambda proof: proof.result.get("is_weighed", False),
     )
     held = Choice(
-        "Where the hit rate lies in the range that was forecast; null: none was.",
+        "Position of the hit rate relative to the forecast range; null: no forecast.",
         ["within", "below", "above"],
         of=lambda proof: proof_texts.held(proof.order, proof.result) or None,
         null=True,
     )
-    reason_code = Text("Why nothing can be told, for programs; empty: it can.")
-    reason = Text("The same in a sentence for people.")
-    created_at = DateTime("When it was made.")
-    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    reason_code = Text("Code of the reason that there is no result; empty if there is one.")
+    reason = Text("The same reason as a sentence for people.")
+    created_at = DateTime("When it was created.")
+    ended_at = DateTime("When it ended; null: it has not yet.", null=True)
 
 
 class ProofResource(Resource):
@@ -188,7 +189,7 @@ class Proofs(ProofResource):
         ),
     )
 
-    @operation("proofs_list", "List what orders brought", listing)
+    @operation("proofs_list", "List the measured effects of orders", listing)
     def get(self, request: Request) -> Response:
         """Newest first."""
         return self.page(self.proofs())
@@ -197,8 +198,8 @@ class Proofs(ProofResource):
 class OrderProof(ProofResource):
     """What one order brought."""
 
-    @operation("order_proof", "Show what an order brought", ProofShape)
+    @operation("order_proof", "Show the measured effect of an order", ProofShape)
     def get(self, request: Request, key: str) -> Response:
-        """There is one soon after the order is completed, and it is ready when the cache was warm
-        and as long a time was measured as before."""
+        """It exists soon after the order is completed. It is ready once the cache is warm and the
+        time after the order is as long as the time before."""
         return self.shown(get_object_or_404(self.proofs(), order__key=key))

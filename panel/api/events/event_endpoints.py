@@ -1,7 +1,7 @@
 """The list of events: read on from a place, or wait there for the next one.
 
 Server-sent events come from the same list: an answer with what there is by now, which ends.
-`EventSource` asks again by itself, from where it was, so no stream ever holds a thread of web.
+`EventSource` reconnects and continues from its last event, so no stream holds a thread of web.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.2, 1.0
 
 
 class EventDataShape(Shape):
-    """Keys of what the event is about (null where there is none), and what changed. Which fields
-    there are depends on `type`; docs/api.md has the table. `host`, `alert` and what is said of them
-    is for staff only."""
+    """Keys of the objects that the event is about (null if none), and what changed. The fields
+    depend on `type`; docs/api.md has the table. `host`, `alert` and their details are for staff
+    only."""
 
     customer = Text(
-        "Key that the customer had then; null: nothing that a customer sees.", null=True
+        "Key of the customer at that time; null: customers do not see the event.", null=True
     )
-    customer_external_id = Text("Name that the customer had then in your systems.")
+    customer_external_id = Text("Name of the customer in your systems at that time.")
     volume = Text("The volume.", null=True)
     job = Text("Key of the job; null: none.", null=True)
     order = Text("The order.", null=True)
@@ -99,13 +99,13 @@ class EventDataShape(Shape):
 
 
 class EventShape(Shape):
-    """One thing that happened. `id` names it for ever, here and in webhooks."""
+    """One event. Its `id` is permanent, here and in webhooks."""
 
-    id = Text("Its name for ever, here and in webhooks.")
+    id = Text("Its permanent id, here and in webhooks.")
     type = Choice("What happened.", EventKind.values)
     version = Integer(
-        "Of data. A new field does not change it; it counts up where one goes or means "
-        "something else."
+        "Version of `data`. It increases when a field is removed or changes its meaning, not when "
+        "one is added."
     )
     timestamp = DateTime("When it happened.")
     subject = Text("What it is about: volume:KEY, host:KEY or alert:KEY.")
@@ -114,12 +114,12 @@ class EventShape(Shape):
 
 @extend_schema_serializer(deprecate_fields=["next_after"])
 class EventPageShape(Shape):
-    """Events behind a place, and the place behind them: the `cursor` of the next request."""
+    """Events after a position, and the next position: the `cursor` of the next request."""
 
     items = EventShape("The events, oldest first.", many=True)
     next_cursor = Text(
-        "Opaque, never null; it differs in each answer. Valid for 30 days from the last "
-        "event before it, or from the answer where there were no more."
+        "Opaque, never null; it differs in each answer. Valid for 30 days from the last event "
+        "before it, or from the answer if it was the end."
     )
     next_after = Text("The same as `next_cursor`.")
 
@@ -144,15 +144,15 @@ class EventStreamRenderer(BaseRenderer):
         for each in data["items"]:
             head = f"id: {each['id']}\nevent: {each['type']}\ndata: "
             parts += [head.encode(), json_bytes(each), b"\n\n"]
-        # An id without data is no event: the reader only notes where to go on.
+        # An id without data is not an event: the reader only stores the position.
         parts.append(f"id: {data['next_cursor']}\n\n".encode())
         return b"".join(parts)
 
 
 CURSOR: Final = Parameter(
     "cursor",
-    "The next_cursor of the previous answer, or the id of an event. Missing: from the oldest event "
-    f"on. {LATEST}: behind the newest one.",
+    "The next_cursor of the previous answer, or the id of an event. Omitted: from the oldest "
+    f"event. {LATEST}: after the newest one.",
 )
 AFTER: Final = Parameter(
     "after", "The same as `cursor`.", deprecated=Deprecation("after", date(2026, 11, 26))
@@ -166,7 +166,7 @@ LIMIT: Final = Number(
 )
 WAIT: Final = Number(
     "wait",
-    "Where there is no event yet, the answer comes with the next one, or after this many seconds "
+    "If there is no event yet, answers with the next one, or after this many seconds "
     f"(0 to {wait_for_job.MAX_SECONDS}).",
     most=wait_for_job.MAX_SECONDS,
 )
@@ -174,12 +174,10 @@ TYPE: Final = SomeOf("type", "Only events of this type, or of a family.", values
 HOST: Final = Parameter("host", "Key of a host, for staff.")
 FILTERS: Final = (
     Parameter("volume", "Key of a volume.", "volume_key"),
-    Parameter("customer", "Key that a customer had then.", "customer_key"),
+    Parameter("customer", "Key of a customer at that time.", "customer_key"),
     Moment("created_since", "At this time or later.", "at__gte"),
 )
-LAST_SEEN: Final = Header(
-    "Last-Event-ID", "As `cursor`, which it replaces; EventSource sends it by itself."
-)
+LAST_SEEN: Final = Header("Last-Event-ID", "Replaces `cursor`; EventSource sends it automatically.")
 
 
 class Events(Resource):
@@ -192,7 +190,7 @@ class Events(Resource):
 
     @operation(
         "events_list",
-        "Read events on from a place",
+        "Read events from a position",
         EventPageShape,
         parameters=(CURSOR, AFTER, LIMIT, TYPE, HOST, *FILTERS, FIELDS, WAIT, LAST_SEEN),
         problems=(410,),
@@ -202,8 +200,8 @@ class Events(Resource):
         before an event that was listed, so reading on from next_cursor misses none. Customers see
         what happened to their volumes and orders.
 
-        With `Accept: text/event-stream` the same events come as server-sent events, in an answer
-        that ends: `EventSource` asks again after two seconds, from where it was."""
+        With `Accept: text/event-stream` the same events come as server-sent events, in a response
+        that ends: `EventSource` reconnects after two seconds and continues from its last event."""
         limit = LIMIT.of(request)
         rows = self._rows(request)
         is_stream = request.accepted_renderer.media_type == STREAM
@@ -211,7 +209,7 @@ class Events(Resource):
         within = STREAM_WAIT_SECONDS if is_endless else WAIT.of(request)
         fields = only_fields(request, EventShape)
         if is_stream and FIELDS.of(request) is not None:
-            raise FIELDS.refused("A stream has whole events.", "unknown")
+            raise FIELDS.refused("`fields` cannot be used with a stream.", "unknown")
         after = request.headers.get(LAST_SEEN.name) or CURSOR.of(request) or AFTER.of(request)
         page, place = _read(rows, self._position(after), limit)
         headers: dict[str, str] = {}
@@ -241,8 +239,8 @@ class Events(Resource):
         if after == LATEST:
             return event_list.head()
         if WRITTEN.fullmatch(after) is None:
-            # Not even an old one: who asks has a mistake, not a gap in what they have read.
-            raise CURSOR.refused(f"Take next_cursor of the last answer, or {LATEST}.")
+            # Not even an old one: the client made a mistake and missed no events.
+            raise CURSOR.refused(f"Use next_cursor of the previous answer, or {LATEST}.")
         if after.startswith(PLACE):
             position = _position(after)
         else:
@@ -252,8 +250,10 @@ class Events(Resource):
             raise ApiProblem(
                 410,
                 "place_gone",
-                "No event has this id, or the place is older than 30 days or than a restore.",
-                "Read the state of what you follow, then events from cursor=latest.",
+                "No event has this id, or the position is older than 30 days or from before a "
+                "restore.",
+                "Read the current state of the objects that you follow, then events from "
+                "cursor=latest.",
             )
         return position
 
@@ -267,9 +267,9 @@ class EventPlace:
     at: datetime
 
     def written(self) -> str:
-        """As readers are told it. It is sealed, and each time another text: the position counts
-        what happens to all customers. A restored panel has another id, and its list goes on
-        otherwise than the one that was read."""
+        """As readers get it: encrypted, with another text each time, since the position counts
+        what happens to all customers. A restored panel has another id, and its list continues
+        differently from the one that was read."""
         panel = panel_identity.this().panel.hex
         sealed = seal(f"{PLACE}{self.position}:{int(self.at.timestamp())}:{panel}")
         return PLACE + sealed.removeprefix(MARK).translate(URL_SAFE)
@@ -292,8 +292,8 @@ def _position(place: str) -> int | None:
 
 
 def _read(rows: EventQuerySet, position: int, limit: int) -> tuple[list[Event], EventPlace]:
-    """The events behind the position, and the place to go on from: where all were read, that is the
-    end of the list, also for a reader to whom nothing happens."""
+    """The events after the position, and the next position: once all are read, the end of the list,
+    also for a reader without events."""
     now, head = database_now(), event_list.head()
     page = list(rows.filter(position__gt=position)[:limit])
     if len(page) < limit:
@@ -304,7 +304,7 @@ def _read(rows: EventQuerySet, position: int, limit: int) -> tuple[list[Event], 
 def _wait(
     rows: EventQuerySet, position: int, limit: int, within: int
 ) -> tuple[list[Event], EventPlace]:
-    """The same once there are any, or after so many seconds."""
+    """The same once there are events, or after the given seconds."""
     end, pause = time.monotonic() + within, FIRST_POLL_SECONDS
     while True:
         time.sleep(min(pause, max(0.0, end - time.monotonic())))

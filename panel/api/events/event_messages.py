@@ -13,27 +13,28 @@ from storage.planner.wish import CACHES
 
 TEXT: Final = {"type": "string"}
 FIELDS: Final = {
-    "job": "`kind` and `state`; of one that did not end well, `error_code`.",
+    "job": "`kind` and `state`; without success also `error_code`.",
     "volume": "`size_bytes`, `external_id`, `label`; for staff `managed`, `vg`.",
     "cache": "`size_bytes`, `mode`; for staff `technology`, `trouble`.",
-    "host": "`name`, `state`, `error_code`, `until`; of a change `change`, `item`, `before`, "
+    "host": "`name`, `state`, `error_code`, `until`; for changes `change`, `item`, `before` and "
     "`after`. For staff only.",
-    "order": "`state`, `intent`, `reason_code`, `external_id`; of a proof `proof`, `verdict`.",
+    "order": "`state`, `intent`, `reason_code`, `external_id`; for proofs `proof`, `verdict`.",
     "alert": "`code`, `severity`, `data_at_risk`, `is_told`, `tier`. For staff only.",
 }
 """Of `data`, by family."""
 HEADERS: Final = {
-    "webhook-id": "The event's id, the same in each try.",
-    "webhook-timestamp": "When this try was made, in seconds since 1970.",
+    "webhook-id": "The event's id, the same in each attempt.",
+    "webhook-timestamp": "Time of this attempt, in seconds since 1970.",
     "webhook-signature": "`v1,` and the HMAC-SHA256 of id, time and body, by Standard Webhooks; "
-    "two of them, with a space between, while the secret is being changed.",
+    "two of them, separated by a space, while the secret is being changed.",
 }
 ANSWERS: Final = {
-    "2XX": "Taken. Later events of the same subject follow.",
+    "2XX": "Accepted. Later events of the same subject follow.",
     "410": "The receiver is gone: the webhook is disabled.",
-    "429": "Too many. It is sent again, after `Retry-After` where that is given (an hour at most).",
-    "503": "Not now. It is sent again, as after 429.",
-    "default": "Not taken. It is sent again for 25 hours, at growing intervals.",
+    "429": "Too many requests. The event is sent again, after `Retry-After` if given (at most an "
+    "hour).",
+    "503": "Temporarily unavailable. The event is sent again, as after 429.",
+    "default": "Not accepted. The event is sent again for 25 hours, at growing intervals.",
 }
 
 
@@ -72,7 +73,7 @@ def _family(family: str) -> Json:
     return _message(
         f"webhook_{family}",
         f"An event of the family {family}.*",
-        f"{meanings}\n\n`data` has the keys of what it is about, and {FIELDS[family]}",
+        f"{meanings}\n\n`data` has the keys of the objects of the event, and {FIELDS[family]}",
         schema,
         {"$ref": f"#/components/examples/{family}_message"},
     )
@@ -98,7 +99,7 @@ def _test() -> Json:
     return _message(
         "webhook_test_message",
         "A test message",
-        "It means nothing; a person asked for it.",
+        "A person requested it; it has no other meaning.",
         schema,
         {"value": example},
     )
@@ -137,4 +138,4 @@ DATA: Final[dict[str, Json]] = {
     "order": {"state": "authorising", "intent": "upgrade", "external_id": "vps-1012"},
     "alert": {"code": "drift", "severity": "warning", "data_at_risk": False, "tier": 1},
 }
-"""What the example of a family has beside the keys."""
+"""Fields of a family's example, in addition to the keys."""

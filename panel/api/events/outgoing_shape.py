@@ -13,10 +13,12 @@ MESSAGE_STATES: Final = ["delivered", "given_up", "waiting"]
 class OutgoingShape(Shape):
     """A message."""
 
-    state = Choice("Where it stands now.", MESSAGE_STATES)
+    state = Choice("Its current state.", MESSAGE_STATES)
     attempts = Integer("How often it was tried.")
-    status = Integer("Of the last answer; null where none came.", of="last_status", null=True)
-    error = Text("What was wrong with the last try.", of="last_error")
+    status = Integer(
+        "HTTP status of the last answer; null: none came.", of="last_status", null=True
+    )
+    error = Text("Why the last attempt failed.", of="last_error")
     next_at = DateTime("When it is tried (again).", of="next_try_at", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)

@@ -30,22 +30,24 @@ class WebhookShape(Noun):
     name = Text("Display name.")
     server = Text("Of the address.", of=saved_webhooks.server_of)
     types = Texts("Empty: all.", of="kinds")
-    customer = Ref("Only what the people of this customer see.", null=True)
+    customer = Ref("Only events that this customer's people can see.", null=True)
     on = Boolean(
         "False: nothing is sent to it.",
         of=lambda webhook: webhook.is_on and webhook.disabled_at is None,
     )
-    disabled_at = DateTime("When the receiver answered 410. Switching it on enables it.", null=True)
-    failures = Integer("Tries in a row that failed.")
-    rests_until = DateTime("Nothing is tried before.", null=True)
+    disabled_at = DateTime(
+        "When the receiver answered 410. Switching it on enables it again.", null=True
+    )
+    failures = Integer("Consecutive failed attempts.")
+    rests_until = DateTime("No attempt is made before this time.", null=True)
     former_secret_until = DateTime(
-        "Until then the former secret signs, too.",
+        "Until then, the former secret also signs.",
         of=lambda webhook: webhook.former_until if webhook.former_secret else None,
         null=True,
     )
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     secret = Text(
-        "What signs; only in the answer that made it, null in its replay.",
+        "The signing secret; only in the answer that created it, null in its replay.",
         null=True,
         required=False,
     )
@@ -56,7 +58,7 @@ class WebhookBody(Body):
 
     shows = WebhookShape
     name = Text(max_length=60)
-    address = Text("URL that takes the events.", source="url", max_length=1000)
+    address = Text("URL that receives the events.", source="url", max_length=1000)
     types = List("", Choice("", KINDS), source="kinds", default=list)
     customer = Text("Key of the customer.", max_length=26, required=False, null=True)
     on = Boolean(source="is_on", default=True)
@@ -66,7 +68,7 @@ class WholeWebhookBody(WholeBody, WebhookBody):
     """The whole webhook: each field is required."""
 
     address = Text(
-        "URL that takes the events. It is never shown; null: it stays as it is.",
+        "URL that receives the events. It is never shown; null keeps the current one.",
         source="url",
         max_length=1000,
         null=True,
@@ -74,10 +76,10 @@ class WholeWebhookBody(WholeBody, WebhookBody):
 
 
 class WebhookSecretBody(Body):
-    """How long the former secret signs beside the new one."""
+    """How long the former secret also signs."""
 
     former_hours = Integer(
-        "Hours that the former secret signs, too.",
+        "Hours for which the former secret also signs.",
         default=FORMER_HOURS,
         min_value=0,
         max_value=MOST_FORMER_HOURS,
@@ -91,7 +93,7 @@ class WebhookDeliveryShape(OutgoingShape):
     id = Text("Its webhook-id: the event's id.", of="name")
     type = Text("What the event tells.", of=lambda row: row.event.kind if row.event else TEST)
     subject = Text("What it is about: volume:KEY, host:KEY or alert:KEY.")
-    error = Text("What was wrong with the last try; empty: nothing.", of="last_error")
+    error = Text("Why the last attempt failed; empty: it succeeded.", of="last_error")
 
 
 class WebhookResource(Resource):
@@ -140,8 +142,8 @@ class Webhooks(WebhookResource):
         "webhook_make", "Send events to an address", WebhookShape, status=201, body=WebhookBody
     )
     def post(self, request: Request) -> Response:
-        """For administrators. It gets what happens from now on. The secret that signs is in this
-        answer alone."""
+        """For administrators. The webhook gets events from now on. The signing secret is shown only
+        in this answer."""
         self.demand(Right.ADMINISTER)
         return self.saved(status=201)
 
@@ -156,18 +158,18 @@ class OneWebhook(WebhookResource):
 
     @operation("webhook_change", "Change fields of a webhook", WebhookShape, body=WebhookBody)
     def patch(self, request: Request, key: str) -> Response:
-        """For administrators. What is left out stays. One that is switched on again, or that had
-        answered 410, gets what happens from now on."""
+        """For administrators. Omitted fields stay. A webhook that is switched on again, or that
+        answered 410, gets events from now on."""
         return self.saved(self.webhook(key))
 
     @operation("webhook_replace", "Replace a webhook", WebhookShape, body=WholeWebhookBody)
     def put(self, request: Request, key: str) -> Response:
-        """For administrators: all fields of it, of which none has a default."""
+        """For administrators. All fields are required; none has a default."""
         return self.saved(self.webhook(key))
 
     @operation("webhook_delete", "Delete a webhook")
     def delete(self, request: Request, key: str) -> Response:
-        """For administrators. What was sent is forgotten, too."""
+        """For administrators. Also deletes the list of its deliveries."""
         saved_webhooks.delete(self.webhook(key), self.user)
         return Response(status=204)
 
@@ -182,8 +184,8 @@ class WebhookSecret(WebhookResource):
         body=WebhookSecretBody,
     )
     def post(self, request: Request, key: str) -> Response:
-        """For administrators. The new secret is in this answer alone; the former one signs beside
-        it for `former_hours`, so that the receiver can be changed meanwhile."""
+        """For administrators. The new secret is shown only in this answer. The former one also
+        signs for `former_hours`, so that the receiver can be changed in that time."""
         webhook = self.webhook(key)
         hours = self.read()["former_hours"]
         secret = saved_webhooks.change_secret(webhook, self.user, hours)
@@ -213,7 +215,7 @@ class WebhookDeliveries(WebhookResource):
 
     listing: ClassVar = Listing("webhook-deliveries", WebhookDeliveryShape, newest_first=True)
 
-    @operation("webhook_deliveries_list", "List what was sent to a webhook", listing)
+    @operation("webhook_deliveries_list", "List the deliveries of a webhook", listing)
     def get(self, request: Request, key: str) -> Response:
         """For administrators, newest first."""
         return self.page(self.deliveries(key))
@@ -230,7 +232,7 @@ class WebhookRedelivery(WebhookResource):
         problems=(400,),
     )
     def post(self, request: Request, key: str, delivery: str) -> Response:
-        """For administrators. Under the same id, so that who has it knows it."""
+        """For administrators. The id stays the same, so the receiver can detect the repeat."""
         row = get_object_or_404(self.deliveries(key), key=delivery)
         saved_webhooks.send_again(row)
         row.refresh_from_db()

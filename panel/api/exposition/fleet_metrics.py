@@ -12,11 +12,11 @@ from django.db.models.functions import Now
 
 from jobs import standstill
 from jobs.models import OVER, Alert, AlertRound, Halt, Job, PartKind
+from panel import VERSION
 from panel.api.exposition.metric_text import MetricFamily, labels_text, written
 from panel.models import AlertDelivery, Message, Notice, Order, WebhookDelivery
 from panel.models.order import OPEN
 from panel.models.outgoing import OutgoingQuerySet
-from storage.agent import VERSION
 from storage.analysis.heat_store import counted_seconds
 from storage.database_clock import database_now
 from storage.health.smart_endurance import wear_of
@@ -47,46 +47,48 @@ JOBS: Final = gauge("jobs", "Unfinished jobs by state, without previews.")
 OLDEST_JOB: Final = gauge(
     "job_oldest_timestamp_seconds", "When the oldest unfinished job of each state was accepted."
 )
-JOBS_DUE: Final = gauge("jobs_due", "Jobs that a worker could take now.")
+JOBS_DUE: Final = gauge("jobs_due", "Jobs that are ready for a worker.")
 JOB_DUE: Final = gauge(
-    "job_due_oldest_timestamp_seconds", "Since when the first of them waits for a worker."
+    "job_due_oldest_timestamp_seconds", "Since when the oldest of them has waited for a worker."
 )
 SLOTS: Final = gauge(
     "slots", "Slots of workers, collectors and beat: idle, busy, stuck, or silent."
 )
-SIGNED: Final = gauge("sign_timestamp_seconds", "When the last one of a kind gave a sign of life.")
+SIGNED: Final = gauge(
+    "sign_timestamp_seconds", "When a process of each kind last gave a sign of life."
+)
 ENDED_JOBS: Final = counter("jobs_ended_total", "Jobs that ended, by kind and result.")
 ORDERS: Final = gauge("orders_open", "Orders that hold their volume, by state.")
-ALERTS: Final = gauge("alerts_open", "Open alerts by gravity.")
+ALERTS: Final = gauge("alerts_open", "Open alerts by severity.")
 JUDGED: Final = gauge("alerts_judged_timestamp_seconds", "When alerts were last judged.")
-MESSAGES: Final = gauge("messages_waiting", "Messages that were not taken yet, by what they are.")
+MESSAGES: Final = gauge("messages_waiting", "Undelivered messages, by kind.")
 OLDEST_MESSAGE: Final = gauge(
     "message_oldest_timestamp_seconds", "When the oldest of them was written."
 )
-HOST_INFO: Final = gauge("host_info", "1, with what the host runs. Join on host.")
+HOST_INFO: Final = gauge("host_info", "1, with the versions on the host. Join on host.")
 HOST_UP: Final = gauge("host_up", "1 while the host is active and answers.")
 HOST_SEEN: Final = gauge("host_seen_timestamp_seconds", "When the host last answered.")
-HOST_MAINTENANCE: Final = gauge("host_maintenance", "1 while its jobs wait for a maintenance.")
-HOST_ALERTS: Final = gauge("host_alerts_open", "Open alerts of the host, by gravity.")
+HOST_MAINTENANCE: Final = gauge("host_maintenance", "1 while the host is in maintenance.")
+HOST_ALERTS: Final = gauge("host_alerts_open", "Open alerts of the host, by severity.")
 HOST_SPACE: Final = {
     "fast_total_bytes": gauge("host_fast_bytes", "Space on SSD in volume groups."),
     "fast_free_bytes": gauge("host_fast_free_bytes", "Free space on SSD in volume groups."),
     "slow_total_bytes": gauge("host_slow_bytes", "Space on slow disks in volume groups."),
     "slow_free_bytes": gauge("host_slow_free_bytes", "Free space on slow disks."),
 }
-HEAT_HOSTS: Final = gauge("heat_hosts", "Hosts by what their agent says of counting heat.")
+HEAT_HOSTS: Final = gauge("heat_hosts", "Hosts by their agent's state of heat counting.")
 HEAT_COUNTED: Final = gauge(
     "host_heat_counted_seconds",
-    "How long heat was counted of its volumes, added up, yesterday and today (UTC).",
+    "Total time for which heat of its volumes was counted, yesterday and today (UTC).",
 )
-HEAT_TRACES: Final = gauge("heat_traces", "Traces of volumes that are not over, by state.")
+HEAT_TRACES: Final = gauge("heat_traces", "Unfinished traces of volumes, by state.")
 DISK_INFO: Final = gauge("disk_info", "1, with model and serial number. Join on disk.")
-DISK_READ: Final = gauge("disk_read_timestamp_seconds", "When the disk last told of its health.")
-DISK_PASSED: Final = gauge("disk_passed", "0 where the disk says that it fails.")
-DISK_FINDINGS: Final = gauge("disk_findings", "What is wrong with the disk, as a number.")
-DISK_WEAR: Final = gauge("disk_wear_ratio", "Share of the endurance that is used; may exceed 1.")
+DISK_READ: Final = gauge("disk_read_timestamp_seconds", "When the disk last reported its health.")
+DISK_PASSED: Final = gauge("disk_passed", "0 if the disk reports that it is failing.")
+DISK_FINDINGS: Final = gauge("disk_findings", "Number of findings on the disk.")
+DISK_WEAR: Final = gauge("disk_wear_ratio", "Used share of the endurance; may exceed 1.")
 DISK_HEAT: Final = gauge("disk_temperature_celsius", "Temperature of the disk.")
-DISK_ON: Final = counter("disk_power_on_seconds_total", "Time that the disk has run.")
+DISK_ON: Final = counter("disk_power_on_seconds_total", "Operating time of the disk.")
 FLEET_FAMILIES: Final = (
     BUILD,
     HALTED,

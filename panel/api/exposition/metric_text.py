@@ -33,7 +33,7 @@ def escaped(text: str) -> str:
 
 
 def head(family: MetricFamily) -> str:
-    """What stands before the samples of a family."""
+    """The header of a family's samples."""
     return f"# HELP {family.name} {family.help}\n# TYPE {family.name} {family.kind}\n"
 
 

@@ -60,7 +60,7 @@ class Metrics(Resource):
     def perform_content_negotiation(
         self, request: Request, force: bool = False
     ) -> tuple[BaseRenderer, str]:
-        """There is but one form, whatever is asked for."""
+        """Always the one format, regardless of Accept."""
         return MetricsRenderer(), MetricsRenderer.media_type
 
     @extend_schema(exclude=True)
@@ -72,7 +72,7 @@ class Metrics(Resource):
                 raise ApiProblem(
                     429,
                     "too_many_requests",
-                    "Another scrape is being answered.",
+                    "Another scrape is in progress.",
                     "Scrape less often.",
                     headers={"Retry-After": "1"},
                 )

@@ -28,9 +28,9 @@ from storage.models.host import silent_seconds
 from storage.volumes.slow_limit import SlowLimits
 
 MOST_SERIES: Final = 40
-"""Of one volume. docs/metrics.md says so to whoever plans a Prometheus."""
+"""Of one volume, as docs/metrics.md says for the sizing of Prometheus."""
 LEFT_OUT_MS: Final = (0.1, 200, 1000)
-"""Bounds of latency that Prometheus is not told: with them a volume had more series."""
+"""Latency bounds that are not exported: with them a volume would have more series."""
 TECHNOLOGIES: Final = {
     CachedBy.NONE: "",
     CachedBy.DM_CACHE: "lvmcache",
@@ -196,13 +196,13 @@ VOLUME_FAMILIES: Final = (
     _family(
         "volume_slow_read_limit_seconds",
         "gauge",
-        "Average read time from which on the volume is slow, for pages and alerts too.",
+        "Average read time from which the volume is slow, also for pages and alerts.",
         lambda row: row.slow_from_ms / 1000,
     ),
     _family(
         "volume_sample_timestamp_seconds",
         "gauge",
-        "When the volume was last sampled. Its counters are left out while that is long ago.",
+        "When the volume was last sampled. Its counters are omitted while that is long ago.",
         lambda row: row.at,
     ),
     _family(
@@ -217,11 +217,14 @@ VOLUME_FAMILIES: Final = (
     _disk("written_bytes_total", "Bytes written.", lambda disk: disk.write_sectors * SECTOR_BYTES),
     _disk("read_seconds_total", "Time that all reads waited.", lambda disk: disk.read_ms / 1000),
     _disk("write_seconds_total", "Time that all writes waited.", lambda disk: disk.write_ms / 1000),
-    _disk("busy_seconds_total", "Time with I/O under way.", lambda disk: disk.busy_ms / 1000),
+    _disk("busy_seconds_total", "Time with I/O in flight.", lambda disk: disk.busy_ms / 1000),
     _family("cache_size_bytes", "gauge", "Size of the cache.", lambda row: row.cache_size_bytes),
-    _family("cache_used_bytes", "gauge", "What the cache holds.", lambda row: row.used_bytes),
+    _family("cache_used_bytes", "gauge", "Bytes in the cache.", lambda row: row.used_bytes),
     _family(
-        "cache_dirty_bytes", "gauge", "What only the cache holds.", lambda row: row.dirty_bytes
+        "cache_dirty_bytes",
+        "gauge",
+        "Bytes that only the cache has (dirty).",
+        lambda row: row.dirty_bytes,
     ),
     _cache("read_hits_total", "Reads that the SSD answered.", lambda cache: cache.read_hits),
     _cache("read_misses_total", "Reads from the slow disk.", lambda cache: cache.read_misses),
@@ -253,7 +256,7 @@ VOLUME_FAMILIES: Final = (
     ),
 )
 INFO: Final = MetricFamily(
-    "tiercel_volume_info", "gauge", "1, with what people call the volume. Join on volume."
+    "tiercel_volume_info", "gauge", "1, with the names of the volume. Join on volume."
 )
 CACHE_INFO: Final = MetricFamily(
     "tiercel_cache_info", "gauge", "1, with technology, mode and state of the volume's cache."
@@ -261,7 +264,7 @@ CACHE_INFO: Final = MetricFamily(
 LATENCY: Final = MetricFamily(
     "tiercel_volume_latency_seconds",
     "histogram",
-    "How long reads and writes took; not of bcache volumes.",
+    "Latency of reads and writes; not for bcache volumes.",
 )
 BOUNDS: Final = tuple(
     (n, f"{bound / 1e9:g}")

@@ -1,5 +1,5 @@
-"""What the cards beside the charts show: who kept the disks of a host busy, who wrote to an SSD,
-and what a job changed. Staff only."""
+"""Figures of the cards next to the charts: which volumes kept a host's disks busy, which wrote to
+an SSD, and what a job changed. Staff only."""
 
 from __future__ import annotations
 
@@ -33,43 +33,44 @@ from storage.stored_inventory import inventory_of
 USUAL: Final = timedelta(minutes=5)
 LONGEST: Final = timedelta(days=366)
 MOST_MINUTES: Final = 7 * 24 * 60
-FIGURES: Final = (
-    "read_iops",
-    "write_iops",
-    "read_bytes_per_second",
-    "write_bytes_per_second",
-    "read_ms",
-    "write_ms",
-    "latency_ms_p50",
-    "latency_ms_p95",
-    "latency_ms_p99",
-    "hit_rate",
-    "write_hit_rate",
-)
+FIGURES: Final = {
+    "read_iops": "read_iops",
+    "write_iops": "write_iops",
+    "read_bytes_per_second": "read_bytes_per_s",
+    "write_bytes_per_second": "write_bytes_per_s",
+    "read_ms": "read_ms",
+    "write_ms": "write_ms",
+    "latency_ms_p50": "latency_p50_ms",
+    "latency_ms_p95": "latency_p95_ms",
+    "latency_ms_p99": "latency_p99_ms",
+    "hit_rate": "hit_rate",
+    "write_hit_rate": "write_hit_rate",
+}
+"""What programs call the figures (docs/versions.md: it does not change), and what all else does."""
 
 
 class DiskUserShape(Shape):
-    """A volume that a disk worked for."""
+    """A volume that used a disk."""
 
-    volume = Ref("Null: it is forgotten.", null=True)
-    in_flight = Float("I/Os of it under way, on average.")
-    share = Float("Its part of the disk's I/O time, 0 to 1.")
-    is_estimate = Boolean("True: the volume lies on several disks, and this is its usual part.")
+    volume = Ref("Null: its record was deleted.", null=True)
+    in_flight = Float("Its I/Os in flight, on average.")
+    share = Float("Its share of the disk's I/O time, 0 to 1.")
+    is_estimate = Boolean("True: the volume spans several disks, and this is its usual share.")
 
 
 class UsedDiskShape(Shape):
-    """A disk or array, and whom it worked for."""
+    """A disk or array, and the volumes that used it."""
 
     disk = Text("Such as sda.", of="name")
     is_fast = Boolean("True: an SSD.")
-    busy = Float("Share of the time in which it had I/O under way; null: unknown.", null=True)
-    in_flight = Float("I/Os under way, on average.")
-    other_share = Float("What no volume explains, 0 to 1; null: not known.", null=True)
-    users = DiskUserShape("The volumes, the greatest first.", many=True, given=True)
+    busy = Float("Share of the time with I/O in flight; null: unknown.", null=True)
+    in_flight = Float("I/Os in flight, on average.")
+    other_share = Float("The share that no volume explains, 0 to 1; null: unknown.", null=True)
+    users = DiskUserShape("The volumes, largest share first.", many=True, given=True)
 
 
 class DiskUsersShape(Shape):
-    """The disks of a host over a time."""
+    """The disks of a host over a period."""
 
     start = DateTime("When it begins.")
     end = DateTime("When it ends.")
@@ -85,13 +86,13 @@ class HostDiskUsers(HostResource):
 
     @operation(
         "host_disk_users",
-        "Show who kept the disks of a host busy",
+        "Show which volumes keep a host's disks busy",
         DiskUsersShape,
         parameters=(FROM, TO),
     )
     def get(self, request: Request, key: str) -> Response:
-        """Every disk and array, with the volumes by their share of its time. Empty before the first
-        inventory."""
+        """Every disk and array, with its volumes by their share of its I/O time. Empty before the
+        first inventory."""
         host = self.host(key, with_inventory=True)
         end = TO.of(request) or timezone.now()
         start = FROM.of(request) or end - USUAL
@@ -109,39 +110,47 @@ def _used(disk: UsedDisk, then: DisksThen) -> Json:
 
 
 class SsdWriterShape(Shape):
-    """What a volume wrote to an SSD."""
+    """Data that a volume wrote to an SSD."""
 
     volume = Ref("The volume.", of=lambda writer: ref("api-volume", writer.key, writer.label))
     written_bytes = Integer("Bytes that it wrote there.")
     promoted_bytes = Integer(
-        "Of these, copies of what it read; null: it lies there, or they are not counted.", null=True
+        "Of these, bytes promoted after reads; null: the volume is on the SSD, or they are not "
+        "counted.",
+        null=True,
     )
     share = Float("Of all that was written, 0 to 1.")
 
 
 class SsdWritersShape(Shape):
-    """Who wears an SSD. Where `total_bytes` is null, shares are of what volumes explain."""
+    """Which volumes wear an SSD. If `total_bytes` is null, shares are of the bytes that volumes
+    explain."""
 
     start = DateTime("When it begins.")
     end = DateTime("When it ends.")
-    total_bytes = Integer("What the SSD counted in that time; null: not known.", null=True)
-    other_bytes = Integer("What no volume explains; null: not known.", null=True)
-    other_share = Float("The same as a share, 0 to 1; null: not known.", null=True)
+    total_bytes = Integer("Bytes that the SSD counted in that time; null: unknown.", null=True)
+    other_bytes = Integer("Bytes that no volume explains; null: unknown.", null=True)
+    other_share = Float("The same as a share, 0 to 1; null: unknown.", null=True)
     uncounted = Integer(
         "bcache volumes whose writes are not counted; they are within the other bytes."
     )
-    items = SsdWriterShape("The volumes, the greatest first.", of="volumes", many=True)
+    items = SsdWriterShape("The volumes, largest share first.", of="volumes", many=True)
 
 
-SPAN: Final = OneOf("span", "How long until now; 7d.", values=tuple(SPANS))
+SPAN: Final = OneOf("span", "Length of the period up to now; 7d.", values=tuple(SPANS))
 
 
 class DiskWriters(HostResource):
     """Who wrote to an SSD."""
 
-    @operation("host_disk_writers", "Show who wrote to an SSD", SsdWritersShape, parameters=(SPAN,))
+    @operation(
+        "host_disk_writers",
+        "Show which volumes write to an SSD",
+        SsdWritersShape,
+        parameters=(SPAN,),
+    )
     def get(self, request: Request, key: str, disk: str) -> Response:
-        """404 where the disk is no SSD, or the host was not read yet."""
+        """404 if the disk is not an SSD, or before the host was first read."""
         host = self.host(key, with_inventory=True)
         facts, now = inventory_of(host), database_now()
         conditions = (each for each in conditions_of(host, now) if each.disk.key == disk)
@@ -160,23 +169,24 @@ def _is_ssd(condition: DiskCondition) -> bool:
 
 
 class WindowFiguresShape(Shape):
-    """The figures of a volume over a time; null where nothing can be said."""
+    """The figures of a volume over a period; null where unknown."""
 
     start = DateTime("When it begins.")
     end = DateTime("When it ends.")
 
     def get_fields(self) -> dict[str, Any]:
         return super().get_fields() | {
-            name: Float("As in the series of a volume.", null=True) for name in FIGURES
+            name: Float("As in the series of a volume.", null=True, of=figure)
+            for name, figure in FIGURES.items()
         }
 
 
 class ComparedShape(Shape):
     """One figure before and after, in words for people."""
 
-    what = Text("Which figure.")
-    before = Text("With its unit; -: not known.")
-    after = Text("With its unit; -: not known.")
+    what = Text("The figure.")
+    before = Text("With its unit; -: unknown.")
+    after = Text("With its unit; -: unknown.")
     difference = Text("In words; empty: none.")
     verdict = Text("better, worse, or empty.")
 
@@ -187,18 +197,17 @@ class JobComparisonShape(Shape):
     job = Ref("The job.", given=True)
     before = WindowFiguresShape("Null: there are no figures.", null=True)
     after = WindowFiguresShape("Null: there are no figures.", null=True)
-    items = ComparedShape("Figure by figure; empty: `lacks` says why.", of="rows", many=True)
+    items = ComparedShape("The compared figures; empty: see `lacks`.", of="rows", many=True)
     lacks = Text("Why there is no comparison; empty: there is one.")
-    cut = Text("Which side another job made shorter; empty: none.")
+    cut = Text("Which side another job shortened; empty: none.")
 
 
 MINUTES: Final = Number(
-    "minutes", "How long each side is; 15.", least=1, most=MOST_MINUTES, default=15
+    "minutes", "Minutes of each side; 15.", least=1, most=MOST_MINUTES, default=15
 )
 AFTER: Final = OneOf(
     "after",
-    "`right`: right after the job, which is the default; `latest`: until now, when a cache is "
-    "warm.",
+    "`right` (default): right after the job; `latest`: the time up to now, with a warm cache.",
     values=("right", "latest"),
 )
 
@@ -216,7 +225,7 @@ class JobComparisonView(Resource):
         parameters=(MINUTES, AFTER),
     )
     def get(self, request: Request, key: str) -> Response:
-        """As on the volume's page. 404 for dry runs and for jobs that are about no volume."""
+        """As on the volume's page. 404 for dry runs and for jobs without a volume."""
         jobs = Job.objects.visible_to(self.user).select_related("volume")
         job = get_object_or_404(jobs, key=key, dry_run=False, volume__isnull=False)
         is_latest = AFTER.of(request) == "latest"

@@ -52,20 +52,20 @@ POINTS: Final = Number(
     most=MAX_POINTS,
     default=DEFAULT_POINTS,
 )
-NAMES: Final = Parameter("names", "Columns, with commas between. Default: all.")
+NAMES: Final = Parameter("names", "Columns, separated by commas. Default: all.")
 RANGE: Final = (FROM, TO, POINTS, NAMES)
 INCLUDE: Final = SomeOf(
     "include",
-    "`histograms`: how many I/Os took how long; `bands`: the least and the most of the intervals "
-    "in each bucket. Staff only.",
+    "`histograms`: how many I/Os took how long; `bands`: minimum and maximum of the intervals in "
+    "each bucket. Staff only.",
     staff=True,
     values=INCLUDED,
 )
-DISK: Final = Parameter("disk", "Whose columns `disk_…` and `volume_…` are: one of `disks`.")
+DISK: Final = Parameter("disk", "The disk of the columns `disk_…` and `volume_…`: one of `disks`.")
 
 
 class SeriesColumns(Shape):
-    """A column for each figure that was asked for; null is a gap."""
+    """A column for each requested figure; null is a gap."""
 
     def get_fields(self) -> dict[str, Any]:
         return {
@@ -81,17 +81,17 @@ class HistogramsShape(Shape):
         "Upper end of each class of latencies, in milliseconds; one more class is open.", Float()
     )
     counts = Map(
-        "For each bucket the I/Os of each class, null where none is known: `latency` of "
-        "the volume, `hdd_leg` and `ssd_leg` below its cache.",
+        "For each bucket the I/Os of each class, null if unknown: `latency` of the volume, "
+        "`hdd_leg` and `ssd_leg` below its cache.",
         List("", List("", Integer(), null=True)),
     )
 
 
 class BandsShape(Shape):
-    """The least and the most of the single intervals within each bucket, by column."""
+    """Minimum and maximum of the intervals within each bucket, by column."""
 
-    least = Map("The least of each bucket.", List("", Float(null=True)))
-    most = Map("The most of each bucket.", List("", Float(null=True)))
+    least = Map("The lowest value of each bucket.", List("", Float(null=True)))
+    most = Map("The highest value of each bucket.", List("", Float(null=True)))
 
 
 class BucketsShape(Shape):
@@ -103,7 +103,8 @@ class BucketsShape(Shape):
     points = Integer("How many buckets there are.")
     units = Map("Unit of each column.", Text())
     totals = Map(
-        "Over the whole range, and `covered_seconds`, which were measured.", Float(null=True)
+        "Totals over the whole range, with the measured seconds as `covered_seconds`.",
+        Float(null=True),
     )
 
 
@@ -116,19 +117,19 @@ class SeriesShape(BucketsShape):
 
 
 class LoadSeriesShape(BucketsShape):
-    """The figures of a host or of the fleet. Which columns there are depends on its disks."""
+    """The figures of a host or of the fleet. The columns depend on its disks."""
 
     series = Map(
         "One value for each bucket, by column; null: nothing was measured.",
         List("", Float(null=True)),
     )
     labels = Map(
-        "What a column is about where its name does not say it: `volume_1_in_flight` "
-        "is of the volume that the disk worked most for.",
+        "The object of a column where its name is not enough: `volume_1_in_flight` is the volume "
+        "that used the disk most.",
         Text(),
     )
-    disks = Texts("What `disk` may be; empty for the fleet.")
-    disk = Text("The disk whose columns these are; empty: none.")
+    disks = Texts("Possible values of `disk`; empty for the fleet.")
+    disk = Text("The disk of the disk columns; empty: none.")
 
 
 class CsvRenderer(BaseRenderer):
@@ -197,10 +198,10 @@ class VolumeSeries(SeriesResource, VolumeResource):
         problems=(422,),
     )
     def get(self, request: Request, key: str) -> Response:
-        """One column for each figure; null: nothing was measured. Customers have the columns of
-        their charts. The range is moved to whole buckets. Those of the legs below a cache
-        (`hdd_leg_p95_ms`, `ssd_leg_p95_ms`, …) come where `names` or `include=histograms` asks for
-        them, of ranges of up to seven days."""
+        """One column for each figure; null: nothing was measured. Customers get the columns of
+        their charts. The range is aligned to whole buckets. Columns of the devices below a cache
+        (`hdd_leg_p95_ms`, `ssd_leg_p95_ms`, …) are included if `names` or `include=histograms` asks
+        for them, for ranges of up to seven days."""
         included = INCLUDE.of(request) or ()
         subject = of_volume(self.volume(key), self.user)
         usual = [name for name in subject.names if name not in LEG_UNITS]
@@ -247,14 +248,15 @@ class HostSeries(LoadSeries):
         problems=(422,),
     )
     def get(self, request: Request, key: str) -> Response:
-        """All volumes of the host together, how busy each disk was (`busy_sda`), what one disk did
-        (`disk_read_ms`) and the volumes that it worked for, in buckets of five minutes or more."""
+        """All volumes of the host together, how busy each disk was (`busy_sda`), and for `disk` its
+        own figures (`disk_read_ms`) and the volumes that used it. Buckets are at least five minutes
+        long."""
         host = get_object_or_404(Host.objects.visible_to(self.user).without_inventory(), key=key)
         asked = DISK.of(request) or ""
         subject = of_host(host, asked)
         if asked and asked not in subject.disks:
             known = ", ".join(subject.disks) or "none"
-            raise DISK.refused(f"Known of this host: {known}.")
+            raise DISK.refused(f"Disks of this host: {known}.")
         return self.answer(request, subject)
 
 
@@ -269,8 +271,8 @@ class FleetSeries(LoadSeries):
         problems=(422,),
     )
     def get(self, request: Request) -> Response:
-        """With how busy their disks were, on average and the busiest, in buckets of five minutes or
-        more."""
+        """Includes how busy their disks were, as average and maximum. Buckets are at least five
+        minutes long."""
         return self.answer(request, of_fleet())
 
 
@@ -298,8 +300,8 @@ def _at(seconds: int) -> datetime:
 
 
 def _names(request: Request, known: Sequence[str], usual: Sequence[str]) -> Sequence[str]:
-    """The columns that were asked for, of those that may be seen. By itself all but those of the
-    legs of a cache; for hosts and the fleet all."""
+    """The requested columns that the caller may see. Default: all except those of the devices below
+    a cache; for hosts and the fleet all."""
     text = NAMES.of(request)
     if text is None:
         return usual if set(known) - set(usual) <= set(LEG_UNITS) else known

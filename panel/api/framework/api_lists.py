@@ -1,6 +1,6 @@
-"""What every list of the API takes beside its own filters: pages, an order, a search, times, some
-fields alone, and how many there are. A list declares it once, and its view, the description and the
-refusal of unknown parameters read it there."""
+"""Parameters of every list of the API, besides its own filters: pages, an order, a search, times,
+some fields alone, and how many there are. A list declares it once, and its view, the description
+and the refusal of unknown parameters read it there."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ M = TypeVar("M", bound=Model)
 SORTED_BY: Final = "sorted_by"
 CREATED: Final = ("created_at", "key")
 PAGE: Final = (cursor.LIMIT, cursor.CURSOR)
-FIELDS: Final = Parameter("fields", "Only these fields of each item, with commas between.")
-COUNT: Final = Truth("count", "`true`: also how many items all pages have, as `count`.")
+FIELDS: Final = Parameter("fields", "Only these fields of each item, separated by commas.")
+COUNT: Final = Truth("count", "`true`: also return the number of items on all pages, as `count`.")
 NEXT_CURSOR: Final = "The `cursor` of the next page; null: this is the last one."
-KEYS: Final = Keys("ids", f"Keys, with commas between; at most {MOST_KEYS}.", "key__in")
+KEYS: Final = Keys("ids", f"Keys, separated by commas; at most {MOST_KEYS}.", "key__in")
 
 
 class PageShape(Shape):
@@ -54,10 +54,10 @@ class Listing:
     `order` names the time and the field without repetitions that order it, oldest first or
     `newest_first`; `created_since` is about that time, which answers call `time`. `sorts` are
     further orders: what a program names, and the column or expression that it means, of which none
-    is null. `searched` are columns of which `search` is a part, `staff_searched` those of staff
-    beside them; `updated` is the column of `updated_since`, or says what it means. With `by_keys`
-    the list takes `ids`. `filters` are parameters of its own. Its page is called by the shape, or
-    by `page_name`.
+    is null. `searched` are columns of which `search` is a part, `staff_searched` further ones for
+    staff; `updated` is the column of `updated_since`, or says what it means. With `by_keys` the
+    list takes `ids`. `filters` are parameters of its own. Its page is called by the shape, or by
+    `page_name`.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Listing:
         if self.searched:
             taken.append(Parameter("search", self.search_text))
         if self.sorts:
-            text = f"Default: `{first}`. With a minus the greatest, or the newest, first."
+            text = f"Default: `{first}`. A minus sorts in descending order."
             taken.append(OneOf("sort", text, values=self._orders))
         return (*taken, *self.filters)
 

@@ -24,8 +24,8 @@ DRY_RUN: Final = Truth(
 @dataclass(frozen=True, slots=True)
 class Operation:
     """`answers` has what is shown by status, alone or with a text. 401, 403, and 404 of what has a
-    key or is for staff, 400 of what has parameters, and 422 of what has a body, stand for
-    themselves; `problems` are further statuses."""
+    key or is for staff, 400 of what has parameters, and 422 of what has a body, are added
+    automatically; `problems` are further statuses."""
 
     name: str
     summary: str

@@ -30,9 +30,9 @@ class Bearer(BaseAuthentication):
         scheme, _, text = given.partition(" ")
         token = api_tokens.recognise(text.strip()) if scheme.lower() == "bearer" else None
         if token is None:
-            raise AuthenticationFailed("The token opens nothing.")
+            raise AuthenticationFailed("The token is not valid.")
         if not api_tokens.is_allowed_from(token, address_of(request._request)):
-            raise AuthenticationFailed("The token opens nothing from this address.")
+            raise AuthenticationFailed("The token is not valid from this address.")
         api_tokens.note_use(token, get_adapter().get_client_ip(request._request))
         return token.user, token
 
@@ -45,8 +45,8 @@ class Session(BaseAuthentication):
     """The session of the pages. Only for reading, so that no other site can make it act."""
 
     def authenticate(self, request: Request) -> tuple[User, None] | None:
-        """None for whoever is not signed in or lacks a second factor they need, and for what would
-        change something."""
+        """None without a sign-in or a second factor that the person needs, and for a request that
+        would change something."""
         user = getattr(request._request, "user", None)
         if request.method not in READING or not isinstance(user, User) or not user.is_active:
             return None
@@ -83,5 +83,5 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-
             "type": "apiKey",
             "in": "cookie",
             "name": "sessionid",
-            "description": "The session of the pages; reading only.",
+            "description": "The session of the pages; read-only.",
         }

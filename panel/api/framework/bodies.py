@@ -112,7 +112,7 @@ def read(request: Request, body: type[Body], *, partial: bool = False) -> Json:
     """The valid values of a request's body; raises DRF's errors. A change (`partial`) changes
     something: one without a field is one whose body was lost on the way."""
     if partial and not request.data:
-        raise serializers.ValidationError(serializers.ErrorDetail("Say what to change.", "empty"))
+        raise serializers.ValidationError(serializers.ErrorDetail("No change given.", "empty"))
     given = body(data=request.data, partial=partial)
     given.is_valid(raise_exception=True)
     values: Json = given.validated_data
@@ -160,7 +160,7 @@ def taken(instance: Customer | Volume) -> ApiProblem:
         TAKEN,
         f"Another {noun} has this external id: {other.key}.",
         f"Use that {noun}, or another external id.",
-        errors=[{"pointer": "/external_id", "code": TAKEN, "message": "It belongs to one only."}],
+        errors=[{"pointer": "/external_id", "code": TAKEN, "message": "It must be unique."}],
         existing={"key": other.key, "url": url_of(other), "name": str(other)},
     )
 

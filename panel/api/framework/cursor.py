@@ -65,7 +65,7 @@ def body(items: Iterable[Any], cursor: str | None) -> dict[str, Any]:
 
 
 def slice_of(request: Request, rows: Sequence[Any], name: str) -> tuple[Sequence[Any], str | None]:
-    """The same of rows that are counted, not ordered by a field of theirs."""
+    """The same for rows that are counted, not ordered by one of their fields."""
     limit = LIMIT.of(request)
     first = 0
     if text := request.query_params.get("cursor"):
@@ -87,5 +87,5 @@ def _read(text: str, name: str) -> tuple[Value, str | int]:
         return datetime.fromisoformat(value) if is_time else value, key
     except (signing.BadSignature, ValueError):
         raise bad_parameter(
-            "cursor", "invalid", "Take next_cursor of the last answer, or leave it out."
+            "cursor", "invalid", "Use next_cursor of the previous answer, or omit it."
         ) from None

@@ -48,18 +48,18 @@ class Conflict(Named):
     """A job in the way."""
 
     kind = Text("What the job does.")
-    state = Text("Where it stands now.")
+    state = Text("Its current state.")
 
 
 class Existing(Named):
-    """The row that has what only one can have."""
+    """The object that already has the unique value."""
 
 
 class ProblemShape(Shape):
     """An error (RFC 9457). `code` is stable; `correction` says what to do."""
 
     type = Text("URI of the kind of problem.")
-    title = Text("The status in words.")
+    title = Text("The HTTP status in words.")
     status = Integer("The HTTP status.")
     detail = Text("What is wrong, in a sentence for people.")
     instance = Text("Path of the request.")  # type: ignore[assignment]  # a field, no attribute
@@ -70,8 +70,8 @@ class ProblemShape(Shape):
         "What is wrong in the body or the parameters, one by one.", many=True, required=False
     )  # type: ignore[assignment]  # a field, no attribute
     conflicting_jobs = Conflict("Jobs in the way.", many=True, required=False)
-    not_before = DateTime("When the same request may succeed, where that is known.", required=False)
-    existing = Existing("`external_id_taken`: who has it.", required=False)
+    not_before = DateTime("When the same request may succeed, if known.", required=False)
+    existing = Existing("`external_id_taken`: the object that has it.", required=False)
 
 
 KEY_HEADER: Final = "Idempotency-Key"
@@ -86,7 +86,7 @@ PROBLEMS: Final = {
     404: "The object does not exist, or you may not see it.",
     409: "Another job is changing the volume (`busy`), or the first request with this "
     "Idempotency-Key is still running.",
-    410: "The event named by `cursor` is not kept any more (`place_gone`).",
+    410: "The event named by `cursor` has been deleted (`place_gone`).",
     412: "The object has changed: If-Match does not match its current version (`changed`).",
     422: "The body is invalid, or the request cannot be carried out.",
 }
@@ -122,7 +122,7 @@ class OperationSchema(AutoSchema):
         return self.operation.body
 
     def get_override_parameters(self) -> list[Any]:
-        """What stands in the query, and the headers that mean something here alone."""
+        """Parameters of the query, and headers of this operation alone."""
         named, view = list(self.operation.parameters), self.resource
         if view.needs_key and self.method != "GET":
             takes_dry_runs = DRY_RUN.name in {each.name for each in named}
@@ -176,42 +176,43 @@ DEPRECATIONS: Final = "x-deprecations"
 INTEGER: Final = "integer"
 INT64: Final = "int64"
 ANY_OPERATION: Final = {
-    "400": "The request is malformed, or has a parameter or a body that is not known here.",
-    "405": "The address does not know this method; Allow names those that it knows.",
+    "400": "The request is malformed, or has an unknown parameter or an unexpected body.",
+    "405": "The address does not support this method; Allow lists the supported ones.",
     "406": "The answer is JSON, which Accept excludes.",
-    "429": "Too many requests of this token or this address; Retry-After says how long to wait.",
+    "429": "Too many requests from this token or this address; Retry-After says how long to wait.",
     "500": "The panel failed (`internal`); its log has the request's id.",
-    "503": "The panel is not available now; Retry-After says how long to wait.",
+    "503": "The panel is unavailable; Retry-After says how long to wait.",
 }
 WITH_BODY: Final = {
     "413": "The body is too large.",
-    "415": "The body is no JSON.",
+    "415": "The body is not JSON.",
 }
 NUMBER: Final = {"type": INTEGER, "format": INT64}
 TEXT: Final = {"type": "string"}
 ANSWER_HEADERS: Final = {
-    "ETag": {"description": "The version of what is shown; for If-Match.", "schema": TEXT},
+    "ETag": {"description": "The version of the object, for If-Match.", "schema": TEXT},
     "Deprecation": {
         "description": "The request used an old form, deprecated since then: `@` and seconds since "
         "1970 (RFC 9745).",
         "schema": TEXT,
     },
     "Link": {
-        "description": "With `Deprecation`: where the panel says what to use instead.",
+        "description": "With `Deprecation`: the page that names the replacement.",
         "schema": TEXT,
     },
-    "Location": {"description": "Address of what was made, or of the job.", "schema": TEXT},
+    "Location": {"description": "Address of the created object, or of the job.", "schema": TEXT},
     "Sunset": {
-        "description": "With `Deprecation`: until then the old form works at least (RFC 8594).",
+        "description": "With `Deprecation`: the old form works at least until then (RFC 8594).",
         "schema": TEXT,
     },
     "Idempotency-Replayed": {
-        "description": "`true`: this Idempotency-Key was used before, this is the first answer.",
+        "description": "`true`: this Idempotency-Key was used before, and this is the original "
+        "answer.",
         "schema": TEXT,
     },
     "Tiercel-Version": {"description": "The release of the panel.", "schema": TEXT},
     "X-Request-Id": {
-        "description": "The name of the request, in the log, its job and its audit entries.",
+        "description": "The id of the request, in the log, its job and its audit entries.",
         "schema": TEXT,
     },
 }
@@ -220,33 +221,36 @@ ALLOW: Final = {"description": "The methods of the address.", "schema": TEXT}
 CHANGING: Final = ("post", "put", "patch", "delete")
 VERSIONED: Final = ("put", "patch", "delete")
 UNTAGGED: Final = ("events_list",)
-"""Operations whose every answer is another one (`Resource.is_tagged`)."""
-NOT_MODIFIED: Final = {"description": "If-None-Match names the version that is there."}
+"""Operations whose answer changes with every call (`Resource.is_tagged`)."""
+NOT_MODIFIED: Final = {"description": "If-None-Match names the current version."}
 LIMIT_HEADERS: Final = {
     "Retry-After": {"description": "Seconds until the next request.", "schema": NUMBER},
     "RateLimit-Policy": {
-        "description": 'The limit that is nearest, by name: `"token";q=50;w=10` are 50 requests '
+        "description": 'The closest limit, by name: `"token";q=50;w=10` are 50 requests '
         "in 10 seconds.",
         "schema": TEXT,
     },
     "RateLimit": {
-        "description": 'What is left of it: `"token";r=49;t=1` are 49, and all again in a second.',
+        "description": 'The rest of it: `"token";r=49;t=1` are 49, and all again in a second.',
         "schema": TEXT,
     },
-    "RateLimit-Limit": {"description": "Requests at once, after a pause.", "schema": NUMBER},
-    "RateLimit-Remaining": {"description": "Requests left of these now.", "schema": NUMBER},
-    "RateLimit-Reset": {"description": "Seconds until all are left again.", "schema": NUMBER},
+    "RateLimit-Limit": {
+        "description": "Requests that may be sent at once after a pause.",
+        "schema": NUMBER,
+    },
+    "RateLimit-Remaining": {"description": "How many of these are left.", "schema": NUMBER},
+    "RateLimit-Reset": {"description": "Seconds until all are available again.", "schema": NUMBER},
 }
 
 
 def completed(result: Json, **_: object) -> Json:
-    """The document as drf-spectacular makes it, with what no view says by itself."""
+    """drf-spectacular's document, completed with what views do not declare."""
     for schema in _objects(result):
         kind = schema.get("type")
         # Without it, generated clients have 32 bits: 2 GiB at most.
         if kind == INTEGER or (isinstance(kind, list) and INTEGER in kind):
             schema.setdefault("format", INT64)
-        _tell_choices_once(schema)
+        _drop_self_explained_choices(schema)
     responses = {status: _problem(text) for status, text in (ANY_OPERATION | WITH_BODY).items()}
     responses["405"]["headers"] = {"Allow": ALLOW}
     responses["429"]["headers"] = LIMIT_HEADERS
@@ -259,9 +263,9 @@ def completed(result: Json, **_: object) -> Json:
         is_signed = not any("token" in each for each in _securities(operations))
         for method, operation in operations.items():
             if not is_signed:
-                _tell_headers(operation, method, is_single=_is_single(operations))
+                _add_headers(operation, method, is_single=_is_single(operations))
                 if operation["operationId"] in UNTAGGED:
-                    _tell_no_version(operation)
+                    _drop_versions(operation)
             if "requestBody" in operation:
                 operation["requestBody"]["required"] = True
             answers = operation["responses"]
@@ -273,8 +277,8 @@ def completed(result: Json, **_: object) -> Json:
     return result
 
 
-def _tell_choices_once(schema: Json) -> None:
-    """Without the lines that explain a value with itself."""
+def _drop_self_explained_choices(schema: Json) -> None:
+    """Drop lines that explain a value by the value itself."""
     description = schema.get("description")
     if isinstance(description, str) and SAME_TWICE.search(description):
         schema["description"] = SAME_TWICE.sub("", description).strip()
@@ -291,13 +295,16 @@ def _is_single(operations: Json) -> bool:
     return "get" in operations and any(method in operations for method in VERSIONED)
 
 
-def _tell_headers(operation: Json, method: str, *, is_single: bool) -> None:
+def _add_headers(operation: Json, method: str, *, is_single: bool) -> None:
     """The headers that every operation takes and answers with."""
     parameters = operation.setdefault("parameters", [])
     given = {each["name"] for each in parameters}
     if method in CHANGING and KEY_HEADER not in given:
         parameters.append(
-            _header(KEY_HEADER, "A new random value for each change; the same to repeat it.")
+            _header(
+                KEY_HEADER,
+                "A new random value for each change. Send the same value to repeat a request.",
+            )
         )
     if method in VERSIONED and is_single and "If-Match" not in given:
         parameters.append(_header("If-Match", "The ETag you read; 412 if it has changed since."))
@@ -325,7 +332,7 @@ def _tell_headers(operation: Json, method: str, *, is_single: bool) -> None:
             headers.setdefault(name, _reference(name))
 
 
-def _tell_no_version(operation: Json) -> None:
+def _drop_versions(operation: Json) -> None:
     """Each answer is another one."""
     operation["parameters"] = [
         each for each in operation["parameters"] if each["name"] != "If-None-Match"

@@ -50,8 +50,8 @@ def demand_unchanged(request: Request, tag: str | None) -> None:
         raise ApiProblem(
             412,
             "changed",
-            "It has changed since you read it; nothing was done.",
-            "Read it again, and wish anew if you still want to.",
+            "It has changed since you read it; nothing was changed.",
+            "Read it again, and repeat the change if you still want it.",
             headers={} if tag is None else {"ETag": tag},
         )
 
@@ -63,8 +63,8 @@ def demand_no_condition(request: Request) -> None:
             raise ApiProblem(
                 400,
                 "condition_not_supported",
-                f"{name} means nothing here: this address has no version.",
-                f"Leave it out. What can be read and changed at one address knows {name}.",
+                f"{name} cannot be used here: this address has no version.",
+                f"Omit it. {name} works where one address is both read and changed.",
             )
 
 
@@ -76,7 +76,7 @@ def answer_not_modified(request: Request, response: Response) -> None:
 
 
 def one_at_a_time(path: str) -> None:
-    """Until the end of the transaction, no other request changes what lies at this address: nobody
+    """Until the end of the transaction, no other request changes what lies at this address: none
     comes between the comparison of versions and the change."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [path])

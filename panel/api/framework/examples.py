@@ -1,8 +1,8 @@
 """Examples of the OpenAPI description: one for each body of a request and of an answer.
 
 They are put together from the shapes, so that no field is ever missing; what stands for a text is
-here by the name of its field. A body of a request has what is demanded, and what a client would
-send beside it.
+here by the name of its field. The body of a request has the required fields, and typical optional
+ones.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ LEFT_OUT: Final = {
     "JobShape": {"ssd", "member"},
     "ProblemShape": {"errors", "not_before"},
 }
-"""Fields that do not stand beside the others."""
+"""Fields that exclude the others."""
 ANYTHING: Final[dict[str, Any]] = {
     "cell": {"target": "lvmcache", "profile": "zipf_read", "data_bytes": 4 * GIB, "seconds": 1800},
     "spec": {"vg_name": "vg0", "data_bytes": [4 * GIB], "seconds": 1800, "repeats": 3},
@@ -432,7 +432,7 @@ BODIES: Final[dict[str, Json]] = {
     "WholeWebhookBody": {"name": "CRM", "address": None, "on": True},
     "WishBody": {"cache": {"size_bytes": 10 * GIB, "mode": "writeback"}},
 }
-"""What a client sends in a body beside what is demanded, or otherwise than its fields' names."""
+"""Typical optional fields of bodies, and values that differ from those by field name."""
 
 
 def add_examples(document: Json) -> None:

@@ -1,5 +1,5 @@
-"""The fields of shapes and bodies. The first thing that each says is what it means, and it says so
-nowhere else; a field of a shape also says where its value comes from (`Sourced`)."""
+"""The fields of shapes and bodies. The first argument of each is its description, written nowhere
+else; a field of a shape also says where its value comes from (`Sourced`)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class By(Text):
     """Who did something."""
 
     def __init__(self, of: Source | None = None, **options: Any) -> None:
-        text = "E-mail address of who did it; null or empty: the panel itself."
+        text = "E-mail address of the person; null or empty: the panel itself."
         super().__init__(text, of=of, **options)
 
 
@@ -131,8 +131,7 @@ class Time(Sourced, serializers.TimeField):
 
 
 class DateTime(Sourced, serializers.DateTimeField):
-    """An RFC 3339 time. One without a time zone is refused: whose midnight it means, nobody
-    knows."""
+    """An RFC 3339 time. One without a time zone is refused as ambiguous."""
 
     default_error_messages: ClassVar = {"no_zone": "Write the time zone: 2026-11-21T08:00:00Z."}
 

@@ -34,8 +34,8 @@ UNKEPT_PARAMETERS = ("wait",)
 def once(
     request: Request, user: User, act: Callable[[], Response], once_only: Collection[str] = ()
 ) -> Response:
-    """The answer of `act`, or what it answered when this key was first used, without the fields
-    that are told `once_only`.
+    """The answer of `act`, or what it answered when this key was first used, without the
+    `once_only` fields.
 
     Raises `ApiProblem` without a key, with a key of another request, and while that is at work.
     Whatever `act` raises undoes what it did.
@@ -84,7 +84,7 @@ def _key(request: Request) -> str:
         raise ApiProblem(
             400,
             "idempotency_key_required",
-            f"This touches a host or money, and has no {HEADER}.",
+            f"This changes a host or costs money, and has no {HEADER}.",
             f"Send {HEADER} with a new random value for each change, and the same value again "
             "when you repeat the request.",
         )

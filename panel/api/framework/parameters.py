@@ -190,13 +190,13 @@ class Moment(Parameter):
 
 @dataclass(frozen=True)
 class Keys(Parameter):
-    """Keys, with commas between."""
+    """Keys, separated by commas."""
 
     def read(self, text: str) -> list[str]:
         """The keys, not too many."""
         keys = [key for key in text.split(",") if key]
         if not 1 <= len(keys) <= MOST_KEYS:
-            raise self.refused(f"1 to {MOST_KEYS} keys, with commas between.", "out_of_range")
+            raise self.refused(f"1 to {MOST_KEYS} keys, separated by commas.", "out_of_range")
         return keys
 
 
@@ -205,7 +205,7 @@ def bad_parameter(name: str, code: str, message: str) -> ApiProblem:
     return ApiProblem(
         400,
         "invalid_parameter",
-        f"The parameter {name} cannot be used so.",
+        f"The parameter {name} is not valid.",
         message,
         errors=[{"parameter": name, "code": code, "message": message}],
     )

@@ -46,7 +46,7 @@ class PlainJson(BaseParser):
             )
             _demand_plain(value)
         except (ValueError, RecursionError, UnreadablePostError) as error:
-            raise ParseError(f"The body is no plain JSON: {error}.") from None
+            raise ParseError(f"The body is not valid JSON: {error}.") from None
         return value
 
 
@@ -69,14 +69,14 @@ def too_large() -> ApiProblem:
     """The refusal of a body that is longer than any that makes sense."""
     kilobytes = MAX_BODY_BYTES // 1024
     return ApiProblem(
-        413, "too_large", f"A body has at most {kilobytes} KiB.", "Send less at once."
+        413, "too_large", f"A body has at most {kilobytes} KiB.", "Send less in one request."
     )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("a name occurs twice in one object")
     return members
 
 

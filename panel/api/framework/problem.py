@@ -62,7 +62,7 @@ CUSTOMER_CORRECTION = "Try again later, or ask your provider and name the code."
 
 
 class Members(TypedDict, total=False):
-    """What some problems have beside what all have (extension members, RFC 9457).
+    """Extension members (RFC 9457), which only some problems have.
 
     `errors` are `{pointer, code, message}`, the pointer (RFC 6901) into the body, or
     `{parameter, code, message}` with the name of a parameter; `not_before` is when the same request
@@ -137,8 +137,8 @@ def problem_answer(error: Exception, context: dict[str, Any]) -> Response:
         problem = ApiProblem(
             500,
             "internal",
-            "The panel failed to answer; its log tells why under the request's id.",
-            "Try again; if it stays, tell whoever runs the panel the request's id.",
+            "The panel failed to answer; its log has the reason under the request's id.",
+            "Try again. If it still fails, give the panel's operator the request's id.",
         )
     return response(problem, getattr(request, "id", ""))
 
@@ -213,7 +213,7 @@ def _conflict(job: Job) -> dict[str, str]:
 
 def order_refused(refusal: OrderRefused) -> ApiProblem:
     """An order that was not taken."""
-    correction = f"{refusal.way_out} {refusal.url}".strip()
+    correction = f"{refusal.correction} {refusal.url}".strip()
     job = refusal.order.job if refusal.order is not None else None
     conflicts = [_conflict(job)] if refusal.code == "order_running" and job is not None else []
     status = ORDER_STATUS.get(refusal.code, 422)
@@ -221,7 +221,7 @@ def order_refused(refusal: OrderRefused) -> ApiProblem:
 
 
 def _problem(error: Exception, user: Person | None) -> ApiProblem | None:
-    """None for what nobody foresaw."""
+    """None for an unexpected error."""
     if isinstance(error, ApiProblem):
         return error
     if isinstance(error, Refused):
@@ -231,9 +231,9 @@ def _problem(error: Exception, user: Person | None) -> ApiProblem | None:
     if isinstance(error, Busy):
         return busy(error.job)
     if isinstance(error, Http404):
-        return ApiProblem(404, "not_found", "There is no such thing.")
+        return ApiProblem(404, "not_found", "It does not exist.")
     if isinstance(error, RequestDataTooBig):
-        return ApiProblem(413, "too_large", "The body is too large.", "Send less at once.")
+        return ApiProblem(413, "too_large", "The body is too large.", "Send less in one request.")
     if isinstance(error, SuspiciousOperation):
         return ApiProblem(400, "bad_request", "The request is malformed.", "Correct it.")
     if isinstance(error, PermissionDenied):

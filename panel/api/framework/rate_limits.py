@@ -4,7 +4,7 @@ forms, because each attempt costs a password digest.
 A bucket (GCRA) is one number: the time at which it would be full again. Each process has its own
 buckets and shares them through Redis, which covers all processes. Redis only ever reduces what a
 process would allow on its own, and for no longer than a bucket takes to fill. So without Redis, or
-with forged data in Redis, nobody is locked out and nobody gets more than the rate of a process
+with forged data in Redis, no caller is locked out, and none gets more than the rate of a process
 times the processes.
 
 Concurrency limits keep any one kind of request from holding all threads of web.
@@ -42,9 +42,9 @@ from panel.http.request_log import id_of
 
 
 class ConcurrencyLimit:
-    """So many threads of this process are for one kind of work at once, and so many of them for
-    one who asks for it: what is left serves all others. Of those who find no place `most_waiting`
-    wait for one, each name once."""
+    """Limits the threads of this process for one kind of work, in total and per caller, so that the
+    rest can serve other requests. Without a free place, up to `most_waiting` callers wait for one,
+    each once."""
 
     def __init__(self, *, most: int, most_of_one: int, most_waiting: int = 0) -> None:
         self.most, self.most_of_one, self.most_waiting = most, most_of_one, most_waiting
@@ -88,7 +88,7 @@ DOORS: Final = ("/enrol/", "/enter/", "/invitation/", "/notices/off/")
 PATIENCE_SECONDS: Final = 2.0
 BURST_SECONDS: Final = 10
 SIGN_IN_BURST_SECONDS: Final = 30
-"""After a pause so many seconds' worth of requests may come at once."""
+"""Burst after a pause, in seconds' worth of requests."""
 COSTLY: Final = {"limit": 50, "points": 500}
 """A list or series longer than this counts as several requests."""
 COSTLIEST: Final = 10_000
@@ -125,7 +125,7 @@ local answer = {string.format('%.0f', wait)}
 for i, key in ipairs(KEYS) do answer[i + 1] = string.format('%.0f', full[i] - now) end
 return answer
 """
-"""For each key a bucket of so many microseconds, of which each request takes a step; all of them
+"""For each key a bucket in microseconds, of which each request takes a step; all of them
 are taken from, or none. Answers how long to wait, and how far each would be from full."""
 
 
@@ -149,7 +149,7 @@ class TokenBucket:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Whether the request may pass, and what its sender is told of the fullest bucket, whose
+    """Whether the request may pass, and what its headers say of the fullest bucket, whose
     `policy` allows `most` requests in `window_seconds`."""
 
     policy: str
@@ -161,8 +161,8 @@ class Admission:
 
     @property
     def headers(self) -> dict[str, str]:
-        """RateLimit and its policy as the IETF's draft has them, RateLimit-* as most services say
-        them, and Retry-After for whoever must wait."""
+        """RateLimit and its policy as in the IETF's draft, RateLimit-* as most services send them,
+        and Retry-After where the caller must wait."""
         full_seconds = math.ceil(self.full_seconds)
         headers = {
             "RateLimit-Policy": f'"{self.policy}";q={self.most};w={self.window_seconds:g}',
@@ -286,7 +286,7 @@ class LimitMiddleware:
 
 def buckets_of(request: HttpRequest) -> list[TokenBucket]:
     """Those of its address and of its token or session, as they were sent: a wrong token has a
-    bucket of its own, and nobody who does not know a token can empty its bucket."""
+    bucket of its own, and only a caller who knows a token can empty its bucket."""
     network = network_of(address_of(request))
     rate = settings.TIERCEL_API_ADDRESS_RATE
     buckets = [TokenBucket(f"address:{network}", rate, BURST_SECONDS)]
@@ -344,8 +344,9 @@ def _problem(request: HttpRequest) -> HttpResponse:
     problem = ApiProblem(
         429,
         "too_many_requests",
-        "Too many requests of this token, this session or this address.",
-        "Wait as many seconds as Retry-After says; RateLimit-Remaining tells before it is so far.",
+        "Too many requests from this token, this session or this address.",
+        "Wait as many seconds as Retry-After says. RateLimit-Remaining shows in advance how many "
+        "requests are left.",
     )
     name = id_of(request)
     answer = JsonResponse(problem.to_json(name), status=429, content_type=MEDIA_TYPE)
@@ -356,7 +357,7 @@ def _problem(request: HttpRequest) -> HttpResponse:
 
 @cache
 def _script() -> Any:
-    """The script on a client that gives up at once: a limit is not worth a wait."""
+    """The script on a client without retries: a limit is not worth a wait."""
     client = redis.Redis.from_url(
         settings.REDIS_URL,
         socket_timeout=REDIS_SECONDS,

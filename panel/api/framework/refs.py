@@ -67,7 +67,7 @@ def ref(route: str, key: str, name: str) -> Json | None:
 
 
 class Ref(Shape):
-    """Another noun: wherever an answer names one that has an address, it does so in this way."""
+    """A reference to another object with an address of its own."""
 
     key = Text("Its name in the API; it never changes.")
     url = Text("Where the API shows it.", of=url_of)
@@ -75,7 +75,7 @@ class Ref(Shape):
 
 
 class PersonRef(Ref):
-    """An account. `name` is the address where the person entered none."""
+    """An account. `name` is the address if the person entered no name."""
 
     email = Text("E-mail address of the account.")
 

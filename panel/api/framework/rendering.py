@@ -38,4 +38,4 @@ def _plain(value: Any) -> Any:
     """Words that are translated when they are read."""
     if isinstance(value, Promise):
         return str(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 
 from jobs.models import DESTROYING, OF_HOST, Kind, Origin
 from jobs.requester import Requester
+from panel import VERSION
 from panel.accounts.client_address import address_of
 from panel.api.deprecations import Deprecation, headers_of, is_number
 from panel.api.framework import entity_tags, idempotent_requests
@@ -37,7 +38,6 @@ from panel.http.request_log import id_of
 from panel.models import ApiToken, Scope, User
 from panel.models.api_token import READS
 from storage.access import Right, is_staff, may
-from storage.agent import VERSION
 
 M = TypeVar("M", bound=Model)
 BODILESS = (*READING, "DELETE")
@@ -86,7 +86,7 @@ class Resource(APIView):
 
     @property
     def user(self) -> User:
-        """Whoever asks."""
+        """The caller."""
         return cast("User", self.request.user)
 
     @property
@@ -96,7 +96,7 @@ class Resource(APIView):
 
     @property
     def requester(self) -> Requester:
-        """Whoever asks, for a job."""
+        """The caller, as a job records it."""
         token = self.token.key if self.token is not None else ""
         return Requester(self.user, address_of(self.request._request), Origin.API, token)
 
@@ -126,7 +126,7 @@ class Resource(APIView):
             raise ApiProblem(
                 400,
                 "no_body_here",
-                "This request has a body, and none is read here.",
+                "This request must not have a body.",
                 "Leave it out.",
             )
         name = (request.method or "").lower()
@@ -141,21 +141,24 @@ class Resource(APIView):
         }
         for name, values in request.query_params.lists():
             if name not in known:
-                raise bad_parameter(name, "unknown", f"Known here: {', '.join(known) or 'none'}.")
+                raise bad_parameter(
+                    name, "unknown", f"Known parameters: {', '.join(known) or 'none'}."
+                )
             if len(values) > 1 and not known[name].repeatable:
                 raise bad_parameter(name, "repeated", "Give it once.")
             if not known[name].may_be_empty and not all(map(str.strip, values)):
                 # As an unset variable of a script gives it: it would find what has no such name.
-                raise bad_parameter(name, "empty", "It has no value. Leave it out.")
+                raise bad_parameter(name, "empty", "It has no value. Omit it.")
         for name in with_nul(request.query_params):
-            raise bad_parameter(name, "invalid", "A text holds no NUL.")
+            raise bad_parameter(name, "invalid", "Text must not contain NUL.")
         for name in request.query_params:
-            # Nothing is done before all that is asked is understood.
+            # Check all parameters before doing anything.
             known[name].of(request)
 
     @property
     def operation(self) -> Operation | None:
-        """What is asked for, or what is read to compare versions before a change."""
+        """The requested operation, or the read operation while versions are compared before a
+        change."""
         method = "GET" if self.is_comparing else self.request.method or ""
         return operation_of(type(self), method)
 
@@ -238,7 +241,7 @@ class Resource(APIView):
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
     ) -> Response:
-        """Echo the name of the request; nothing of an answer is for a cache."""
+        """Echo the id of the request; no cache may store an answer."""
         final: Response = super().finalize_response(request, response, *args, **kwargs)
         final["X-Request-Id"] = getattr(request, "id", "")
         if getattr(getattr(request, "_user", None), "is_authenticated", False):
@@ -281,13 +284,13 @@ class Resource(APIView):
         return [cls.preview_scope, *scopes] if is_dry and cls.preview_scope else scopes
 
     def demand_scope(self, *scopes: str) -> None:
-        """Raises `ApiProblem` (403) for a token that is for none of them."""
+        """Raises `ApiProblem` (403) for a token with none of these scopes."""
         if self.token is not None and not set(scopes) & set(self.token.scopes):
             raise ApiProblem(
                 403,
                 "insufficient_scope",
-                f"The token is not for {' or '.join(scopes)}.",
-                f"Make a token with the scope {scopes[0]}.",
+                f"The token lacks the scope {' or '.join(scopes)}.",
+                f"Create a token with the scope {scopes[0]}.",
             )
 
     def demand_scope_to(self, kind: str) -> None:
@@ -296,14 +299,14 @@ class Resource(APIView):
         self.demand_scope(*scopes_of_job(kind))
 
     def demand(self, right: Right) -> None:
-        """Raises PermissionDenied (403) for whoever has not the right; ask once the rows are
-        found, so that a foreign one is a 404."""
+        """Raises PermissionDenied (403) where the caller lacks the right. Call it after the
+        lookup, so that an object of another customer is a 404."""
         if not may(self.user, right):
             raise PermissionDenied(right)
 
 
 def scopes_of_job(kind: str) -> tuple[str, ...]:
-    """Those of which a token needs one to begin a job of this kind, or to let it go on."""
+    """Scopes of which a token needs one to start or resume a job of this kind."""
     if kind in DESTROYING:
         return (Scope.DESTROY,)
     if kind == Kind.PREPARE_SSD:
@@ -321,7 +324,7 @@ def takes_gzip(accepted: str) -> bool:
 
 
 def _packed(response: Response, level: int) -> None:
-    """The answer with gzip, where that is worth it. Its ETag stays: it names what is told."""
+    """The answer with gzip, where that is worth it. Its ETag stays: it names the content."""
     if len(response.content) >= LEAST_PACKED and "Content-Encoding" not in response:
         response.content = gzip.compress(response.content, level)
         response["Content-Encoding"] = PACKED

@@ -39,7 +39,7 @@ class Shape(Nested, serializers.Serializer[Json]):
 
 
 class ShownField(NamedTuple):
-    """A field: how it is read from a row, how it is written, and what stands for nothing."""
+    """A field: how it is read from a row, how it is written, and its empty value."""
 
     name: str
     read: Callable[[Any], Any]

@@ -1,4 +1,4 @@
 """Endpoints of what people do with hosts: enrol, trust, hold, adopt; and what was found there.
 
-In: bodies of each module. Out: the shapes beside them. Staff only.
+In: bodies of each module. Out: their shapes. Staff only.
 """

@@ -22,7 +22,7 @@ from storage.volumes.disk_offers import DiskOffer, preparations, replacements
 
 
 class SsdBody(Body):
-    """An empty SSD, and the group that it is for."""
+    """An empty SSD, and the group that gets it."""
 
     device = Text("The kernel's name of the device, as in the last inventory.")
     serial = Text(
@@ -32,13 +32,13 @@ class SsdBody(Body):
 
 
 class MemberBody(Body):
-    """An empty disk, and the member that it is to replace."""
+    """An empty disk, and the member that it replaces."""
 
     device = Text("The kernel's name of the new disk, as in the last inventory.")
     serial = Text("The serial number on the new drive's label. It must match the device.")
     member = Text(
-        "The member that works and is to be replaced. Left out where the array is "
-        "missing a disk: the new one takes that place.",
+        "The working member to replace. Omit it if the array lacks a disk: the new disk takes that"
+        " place.",
         required=False,
     )
 
@@ -65,8 +65,8 @@ class HostSsds(HostWork):
         body=SsdBody,
     )
     def post(self, request: Request, key: str) -> Response:
-        """For admins. The whole device becomes a physical volume of the group. One that is used, or
-        carries a signature of anything, is refused."""
+        """For admins. The whole device becomes a physical volume of the group. Refused for a device
+        that is in use or carries any signature."""
         host = self.host(key, Right.ADMINISTER, with_inventory=True)
         return self.asked(host, _preparation(host, self.read()))
 
@@ -82,8 +82,8 @@ class ArrayMembers(HostWork):
     )
     def post(self, request: Request, key: str, array: str) -> Response:
         """For admins, where root on the host allows it. The array stays in use while the kernel
-        fills the new disk; the job ends once that is done and the old disk is out. A disk that is
-        used, too small, slower, or carries a signature of anything, is refused."""
+        fills the new disk; the job ends once that is done and the old disk is out. Refused for a
+        disk that is in use, too small, slower, or carries any signature."""
         host = self.host(key, Right.ADMINISTER, with_inventory=True)
         return self.asked(host, _replacement(host, array, self.read()))
 
@@ -97,8 +97,8 @@ def _replacement(host: Host, name: str, values: Json) -> HostWish:
     if offer.refusal is None and "member" in values and not offer.places:
         raise Refused(
             "degraded",
-            f"{name} is missing a disk: as long as it is, no other one is taken out.",
-            "Fill the place that is free first: leave out `member`.",
+            f"{name} is missing a disk: until it is complete, no other disk is removed.",
+            "Fill the free place first: omit `member`.",
         )
     return _chosen(offer, values)
 
@@ -106,7 +106,9 @@ def _replacement(host: Host, name: str, values: Json) -> HostWish:
 def _preparation(host: Host, values: Json) -> HostWish:
     facts = inventory_of(host)
     if facts is None:
-        raise Refused("not_read", "The host was not read yet.", "Wait for its first inventory.")
+        raise Refused(
+            "not_read", "The host has not been read yet.", "Wait for its first inventory."
+        )
     return _chosen(preparations(facts), values)
 
 

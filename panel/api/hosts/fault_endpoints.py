@@ -1,4 +1,4 @@
-"""Known faults of the kernel and LVM of a host, and the word of an admin to live with one."""
+"""Known faults of the kernel and LVM of a host, and their acceptance by an admin."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from storage.stored_inventory import inventory_of
 
 
 class FaultAcceptanceShape(Shape):
-    """Who lives with a fault, and why."""
+    """Who accepted a fault, and why."""
 
     at = DateTime("When it happened.")
     by = By()
-    reason = Text("Why, in the words of who said so.")
+    reason = Text("The reason that the person gave.")
 
 
 class HostFaultShape(Shape):
-    """A known fault of the host's kernel or LVM. Where `sure` is false, nobody can tell which
-    upstream release the kernel is built from. A fault that is `refusing` refuses new plans that
-    rely on it."""
+    """A known fault of the host's kernel or LVM. Where `sure` is false, it is unknown which
+    upstream release the kernel is built from. While a fault is `refusing`, the panel refuses new
+    plans that rely on the faulty part."""
 
     code = Text("For programs; it never changes its meaning.", of="present.fault.code")
     effect = Choice("What may happen.", EFFECTS, of="present.fault.effect")
-    technology = Text("Whose caches it concerns.", of="present.fault.technology")
+    technology = Text("The technology whose caches are affected.", of="present.fault.technology")
     sure = Boolean(
-        "False: the upstream release that the kernel is built from is not known.",
+        "False: the upstream release of the kernel is unknown.",
         of="present.is_sure",
     )
     message = Text("What is wrong, in a sentence for people.", of="present.message")
@@ -44,21 +44,21 @@ class HostFaultShape(Shape):
         "What to do, in a sentence for people; empty where nothing is to be done.",
         of="present.fault.correction",
     )
-    link = Text("Where to read of it.", of="present.fault.link")
+    link = Text("A page that describes it.", of="present.fault.link")
     refusing = Boolean("Whether new plans that rely on it are refused.", of="is_refusing")
     acceptance = FaultAcceptanceShape("Who accepted it; null: no one.", of="accepted", null=True)
 
 
 class HostFaultsShape(Shape):
-    """What refuses plans comes first."""
+    """Faults that refuse plans come first."""
 
     items = HostFaultShape("The rows of this answer, one each.", many=True)
 
 
 class AcceptFaultBody(Body):
-    """Why the risk is taken. The code is repeated, so that no other one is accepted by mistake."""
+    """Why the fault is accepted. Repeating the code prevents the acceptance of the wrong fault."""
 
-    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
+    reason = Text("Why the fault is accepted.", max_length=REASON_LIMIT)
     confirm_code = Text("The code of the fault again.", max_length=64)
 
 
@@ -82,7 +82,7 @@ class HostFaults(FaultResource):
 
 
 class FaultAcceptance(FaultResource):
-    """The word of an admin that a host lives with a fault."""
+    """Acceptance of a fault by an admin, and its end."""
 
     @operation(
         "host_fault_accept",
@@ -104,7 +104,7 @@ class FaultAcceptance(FaultResource):
         "host_fault_revoke", "Take back the acceptance of a fault", HostFaultsShape, problems=(422,)
     )
     def delete(self, request: Request, key: str, fault: str) -> Response:
-        """For admins. The fault refuses plans again; jobs that have begun go on."""
+        """For admins. New plans are refused again; running jobs continue."""
         host = self.host(key, Right.ADMINISTER, with_inventory=True)
         accepted_faults.revoke_acceptance(host, fault)
         return self.faults(host)

@@ -33,9 +33,9 @@ LATEST = timedelta(days=366)
 
 
 class MaintenanceBody(Body):
-    """Why jobs wait, for those who wait for them, and until when."""
+    """Why jobs wait, as text for affected users, and until when."""
 
-    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
+    reason = Text("The reason that the person gives.", max_length=REASON_LIMIT)
     until = DateTime("Within the next year.")
 
 
@@ -43,7 +43,7 @@ class HaltShape(Shape):
     """The stop of all jobs."""
 
     since = DateTime("When it began.")
-    reason = Text("Why, in the words of who said so.")
+    reason = Text("The reason that the person gives.")
     actor = By("actor.email", null=True)
 
 
@@ -51,7 +51,7 @@ class HaltBody(Body):
     """Why."""
 
     reason = Text(
-        "Why, in the words of who said so.",
+        "The reason that the person gives.",
         max_length=REASON_LIMIT,
         required=False,
         allow_blank=True,
@@ -60,10 +60,10 @@ class HaltBody(Body):
 
 
 class MissingVolumeShape(Shape):
-    """A volume that the last inventory of its host did not have."""
+    """A volume that the last inventory of its host lacked."""
 
     volume = Ref("The volume.")
-    missing_since = DateTime("When an inventory first missed it.")
+    missing_since = DateTime("When an inventory first lacked it.")
     vg = Text("Name of the volume group.", of="vg_name")
     lv = Text("Name of the logical volume.", of="lv_name")
 
@@ -92,7 +92,7 @@ class HostMaintenance(HostResource):
         body=MaintenanceBody,
     )
     def put(self, request: Request, key: str) -> Response:
-        """For admins. No step begins on the host until then; one that runs ends."""
+        """For admins. No step starts on the host during maintenance; a running step finishes."""
         host = self.host(key, Right.ADMINISTER)
         values = self.read()
         now = database_now()
@@ -127,7 +127,7 @@ class MissingVolumes(MissingResource):
 
     @operation("host_missing", "List the missing volumes of a host", listing)
     def get(self, request: Request, key: str) -> Response:
-        """As of the last inventory, what was missed first comes first."""
+        """As of the last inventory; the longest missing come first."""
         missing = Placement.objects.filter(
             host=self.host(key), until=None, missing_since__isnull=False
         )
@@ -135,7 +135,7 @@ class MissingVolumes(MissingResource):
 
     @operation(
         "host_missing_delete",
-        "Say that the missing volumes of a host are gone for good",
+        "Mark the missing volumes of a host as lost",
         SettledShape,
         deprecated=Deprecation("host_missing_delete", date(2026, 11, 26)),
     )
@@ -149,12 +149,12 @@ class MissingVolumesSettled(MissingResource):
 
     @operation(
         "host_missing_settle",
-        "Say that the missing volumes of a host are gone for good",
+        "Mark the missing volumes of a host as lost",
         SettledShape,
     )
     def post(self, request: Request, key: str) -> Response:
-        """For operators. Records, figures and customers stay; plans of caches end. One that a job
-        holds is left."""
+        """For operators. Records, figures and customers are kept; cache plans end. Skips a volume
+        that a job holds."""
         return self.settled(self.host(key, Right.OPERATE))
 
 
@@ -176,13 +176,13 @@ class AllJobsStop(Resource):
 
     @operation("halt_begin", "Stop all jobs", HaltShape, body=HaltBody)
     def put(self, request: Request) -> Response:
-        """For admins. No step begins on any host; one that runs ends. Whoever stops first is
-        named."""
+        """For admins. No new step starts on any host; a running step finishes. If the jobs are
+        already stopped, the first person and reason stay."""
         self.demand(Right.ADMINISTER)
         holds.stop_all(self.user.pk, self.read()["reason"])
         return self.get(request)
 
-    @operation("halt_end", "Let all jobs go on")
+    @operation("halt_end", "Resume all jobs")
     def delete(self, request: Request) -> Response:
         """For admins."""
         self.demand(Right.ADMINISTER)

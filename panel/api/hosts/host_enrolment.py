@@ -25,7 +25,7 @@ ACCOUNT_LIMIT = 32
 
 
 class EnrolmentShape(Shape):
-    """The line for a root shell on the host. It works once, and makes the host one of ours."""
+    """The command for a root shell on the host. It works once and enrols the host."""
 
     key = Text("Of the host.")
     url = Text("Of the host.", of=url_of)
@@ -44,7 +44,7 @@ class NewHostBody(Body):
 
 
 class AcceptKeyBody(Body):
-    """The fingerprint that a person found on the host's console."""
+    """The fingerprint, as read on the host's console."""
 
     fingerprint = Text("SHA256:…", max_length=100)
 
@@ -56,13 +56,13 @@ class HostEnrolment(HostResource):
 
     @operation(
         "host_enrol",
-        "Make a line that enrols or upgrades a host",
+        "Create a command that enrols or upgrades a host",
         EnrolmentShape,
         status=201,
         problems=(422,),
     )
     def post(self, request: Request, key: str) -> Response:
-        """For admins. A line that was made before no longer works."""
+        """For admins. Earlier commands for this host stop working."""
         host = self.host(key, Right.ADMINISTER)
         return enrolled(self, *enrolment.begin_enrolment(host.name, host.address))
 
@@ -72,8 +72,8 @@ class HostKey(HostResource):
 
     @operation("host_accept", "Accept the key of a host", body=AcceptKeyBody)
     def post(self, request: Request, key: str) -> Response:
-        """For admins. The fingerprint as the host's console shows it: the panel never takes the
-        one that it was shown itself. Tiercel reads the host then."""
+        """For admins. Copy the fingerprint from the host's console: the panel does not trust the
+        one it received itself. The panel then reads the host."""
         host = self.host(key, Right.ADMINISTER)
         given = self.read()["fingerprint"]
         trust.accept_fingerprint(host, given, self.user)
@@ -85,7 +85,7 @@ class HostRefresh(HostResource):
 
     @operation("host_refresh", "Read a host again", status=202)
     def post(self, request: Request, key: str) -> Response:
-        """For operators. A worker reads it soon; `facts_at` of the host says when."""
+        """For operators. A worker reads the host soon; its `facts_at` then changes."""
         notify_workers.host(self.host(key, Right.OPERATE).pk)
         return Response(status=202)
 
@@ -100,7 +100,7 @@ def made_host(view: Resource) -> Response:
             409,
             "already_exists",
             "A host with this name is enrolled already.",
-            "Use POST /hosts/{key}/enrolment for another line.",
+            "Use POST /hosts/{key}/enrolment for another command.",
         )
     return enrolled(view, *enrolment.begin_enrolment(**values))
 

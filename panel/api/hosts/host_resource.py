@@ -18,7 +18,7 @@ class HostResource(Resource):
     write_scope = Scope.HOSTS
 
     def host(self, key: str, right: Right | None = None, *, with_inventory: bool = False) -> Host:
-        """The host of that key, for whoever has the right."""
+        """The host with this key; demands the right, if one is given."""
         rows = Host.objects.visible_to(self.user)
         host = get_object_or_404(rows if with_inventory else rows.without_inventory(), key=key)
         if right is not None:

@@ -27,11 +27,11 @@ class DiskFoundShape(Shape):
     dev = Text("Device number.")
     size_bytes = Integer("Bytes.")
     rotational = Boolean("True: a hard disk.")
-    model = Text("Model, as the disk names it; empty: it says none.")
+    model = Text("Model, as the disk reports it; empty: none.")
     serial = Text("Serial number of the disk.")
-    transport = Text("sata, sas, nvme or another bus; empty: not known.")
+    transport = Text("sata, sas, nvme or another bus; empty: unknown.")
     read_only = Boolean("Whether it refuses writes.")  # type: ignore[assignment]  # a field, no attribute
-    scheduler = Text("Its I/O scheduler, such as mq-deadline; empty: not known.")
+    scheduler = Text("Its I/O scheduler, such as mq-deadline; empty: unknown.")
 
 
 class ArrayFoundShape(Shape):
@@ -40,7 +40,7 @@ class ArrayFoundShape(Shape):
     name = Text("Such as md0.")
     uuid = Text("Its UUID, as LVM or md writes it.")
     level = Text("RAID level, such as raid1.")
-    state = Text("Where it stands now.")
+    state = Text("Its current state.")
     size_bytes = Integer("Bytes.")
     degraded_count = Integer(
         "How many of its disks are missing or have failed; null: unknown.", null=True
@@ -59,12 +59,12 @@ class PhysicalVolumeShape(Shape):
     vg_uuid = Text("LVM's UUID of the volume group.")
     vg_name = Text("Name of the volume group.")
     size_bytes = Integer("Bytes.")
-    free_bytes = Integer("Bytes of it that nothing uses.")
+    free_bytes = Integer("Free bytes.")
     tier = Text("fast (SSD) or slow.")
-    redundant = Boolean("Whether one device below may fail without loss of data.")
-    healthy = Boolean("False: a device below has failed.")
+    redundant = Boolean("Whether one underlying device may fail without loss of data.")
+    healthy = Boolean("False: an underlying device has failed.")
     missing = Boolean("Whether its device is gone.")
-    allocatable = Boolean("Whether LVM may put anything on it.")
+    allocatable = Boolean("Whether LVM may allocate space on it.")
 
 
 class VolumeGroupShape(Shape):
@@ -73,7 +73,7 @@ class VolumeGroupShape(Shape):
     uuid = Text("Its UUID, as LVM or md writes it.")
     name = Text("Of the volume group.")
     size_bytes = Integer("Bytes.")
-    free_bytes = Integer("Bytes of it that nothing uses.")
+    free_bytes = Integer("Free bytes.")
     extent_bytes = Integer("Bytes of one extent; sizes are rounded up to it.")
     allowed = Boolean("Root lets Tiercel change it.")
     partial = Boolean("Whether a physical volume is missing.")  # type: ignore[assignment]  # a field, no attribute
@@ -110,7 +110,7 @@ class InventoryShape(Shape):
 
 
 class LoadShape(Shape):
-    """Its part of the reads that the slow disks answered; null where they answered none."""
+    """Share of the reads that the slow disks answered; null if they answered none."""
 
     volume = Ref("The volume.", of="row.volume")
     share = Float(
@@ -120,7 +120,7 @@ class LoadShape(Shape):
 
 
 class GuestLoadShape(Shape):
-    """The same of all volumes of a guest."""
+    """The same for all volumes of a guest."""
 
     guest = Text("Name of the guest.")
     volume_count = Integer("How many volumes it has here.")
@@ -131,9 +131,9 @@ class GuestLoadShape(Shape):
 
 
 class SuggestionShape(Shape):
-    """A cache that would help; one that may where it is not known what the volume reads again.
-    `is_enough` is false where fewer `days` than three have figures. `…_commands` are what a person
-    would type where root lets Tiercel only look."""
+    """A cache that would help, or that may help if repeated reads are unknown. `is_enough` is false
+    until three `days` have figures. `…_commands` are for an admin to type where root allows Tiercel
+    only to read."""
 
     volume = Ref("The volume.", of="use.row.volume")
     size_bytes = Integer("Bytes.")
@@ -143,7 +143,7 @@ class SuggestionShape(Shape):
         of="advised.reasons",
     )
     saved_seconds_per_day_low = Float(
-        "Seconds of waiting that it would save a day, at least; null: not known.",
+        "Seconds of waiting that it would save a day, at least; null: unknown.",
         of="advised.prospect.saved_seconds_per_day.low",
         null=True,
     )
@@ -152,24 +152,24 @@ class SuggestionShape(Shape):
         of="advised.prospect.saved_seconds_per_day.high",
         null=True,
     )
-    waited_seconds = Float("What its guest waited for reads without a cache.")
-    covered_seconds = Float("Of so many seconds that were measured.")
+    waited_seconds = Float("Seconds that its guest waited for reads without a cache.")
+    covered_seconds = Float("Measured seconds.")
     waited_seconds_per_day = Float("On a usual day: the days with the longest waits are left out.")
-    days = Integer("So many days have figures.", of="usual.days")
+    days = Integer("Days with figures.", of="usual.days")
     is_enough = Boolean("False: fewer than three days have figures.")
     obstacle = ErrorShape("Why it cannot be added now; null: it can.", null=True)
     add_commands = Texts(
-        "What root would type to add it; empty: nothing can be said.",
+        "Commands for root to add it; empty: none can be given.",
         of=lambda suggestion: suggestion.commands.add if suggestion.commands else (),
     )
     remove_commands = Texts(
-        "What root would type to remove it again.",
+        "Commands for root to remove it again.",
         of=lambda suggestion: suggestion.commands.remove if suggestion.commands else (),
     )
 
 
 class UnhelpedShape(Shape):
-    """A volume that waits and for which no cache is advised."""
+    """A volume that waits for reads although no cache is recommended."""
 
     volume = Ref("The volume.", of="use.row.volume")
     reason = Text("Why not, in a sentence for people.")
@@ -177,7 +177,7 @@ class UnhelpedShape(Shape):
 
 
 class RiskShape(Shape):
-    """What may go wrong."""
+    """A risk."""
 
     severity = Text("error, warning or info.")
     message = Text("What is wrong, in a sentence for people.")
@@ -185,22 +185,22 @@ class RiskShape(Shape):
 
 
 class AdviceShape(Shape):
-    """Which volumes of a host to cache first, by the figures from `start` to `end`: there are
-    `seconds` of them, on so many `days`. `uses` and `guests` are of all of that time, `recent` of
-    its last hour. `is_enough` is false before three days have figures."""
+    """Which volumes of a host to cache first, based on the figures from `start` to `end`, which
+    cover `seconds` on `days` days. `uses` and `guests` cover the whole time, `recent` the last
+    hour. `is_enough` is false until three days have figures."""
 
     start = DateTime("When it begins.")
     end = DateTime("When it ends.")
-    seconds = Float("So many seconds have figures.")
-    days = Integer("So many days have figures.")
+    seconds = Float("Seconds with figures.")
+    days = Integer("Days with figures.")
     is_enough = Boolean("False: fewer than three days have figures.")
-    uses = LoadShape(
-        "Volumes by the reads that they sent to the slow disks in all of that time.", many=True
-    )
+    uses = LoadShape("Volumes by their reads from the slow disks in the whole period.", many=True)
     recent = LoadShape("The same for its last hour.", many=True)
     guests = GuestLoadShape("The same by guest.", many=True)
-    suggestions = SuggestionShape("Caches that would help, the best first.", many=True)
-    unhelped = UnhelpedShape("Volumes that wait and for which no cache is advised.", many=True)
+    suggestions = SuggestionShape("Caches that would help, best first.", many=True)
+    unhelped = UnhelpedShape(
+        "Volumes that wait for reads although no cache is recommended.", many=True
+    )
     risks = RiskShape("What may go wrong on this host.", many=True)
 
 
@@ -210,11 +210,13 @@ class HostInventory(HostResource):
     @operation("host_inventory", "Show the inventory of a host", InventoryShape, problems=(409,))
     def get(self, request: Request, key: str) -> Response:
         """Disks with their serial numbers, arrays, physical volumes, groups and logical volumes, as
-        they were read last. 409 `not_read` before the first time."""
+        last read. 409 `not_read` before the first inventory."""
         host = self.host(key, with_inventory=True)
         facts = inventory_of(host)
         if facts is None or host.facts_at is None:
-            raise ApiProblem(409, "not_read", "The host was not read yet.", "Wait, or refresh it.")
+            raise ApiProblem(
+                409, "not_read", "The host has not been read yet.", "Wait, or refresh it."
+            )
         placed = Placement.objects.filter(host=host, until=None).select_related("volume")
         volumes = {each.lv_uuid: each.volume for each in placed}
         logical_volumes = [
@@ -234,7 +236,7 @@ class HostAdvice(HostResource):
 
     @operation("host_advice", "Show which volumes of a host to cache first", AdviceShape)
     def get(self, request: Request, key: str) -> Response:
-        """By the figures of the last two weeks; nothing is changed."""
+        """Based on the last two weeks; changes nothing."""
         host = self.host(key, with_inventory=True)
         facts = inventory_of(host)
         volumes = Volume.objects.visible_to(self.user).placed_on(host).in_service()

@@ -1,4 +1,4 @@
-"""From which read time on volumes are slow on hosts with a tag."""
+"""Slow-read limits for hosts with a tag."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ from storage.models.host import MOST_SLOW_MS, TAG_LIMIT
 
 
 class TagLimitShape(Noun):
-    """A limit that holds on hosts with a tag, where neither the volume's plan nor the host has one
-    of its own; of several tags the strictest."""
+    """A limit for hosts with a tag, unless the volume's plan or the host has one of its own. With
+    several tags, the strictest applies."""
 
-    tag = Text("One of the words that hosts have. No host needs to have it yet.")
-    slow_read_ms = Integer(
-        "Average time of reads of a volume, in ms, from which on it is a problem."
-    )
-    created_at = DateTime("When it was made.")
+    tag = Text("A tag of hosts. It may be new.")
+    slow_read_ms = Integer("Average read time of a volume, in ms, from which it is a problem.")
+    created_at = DateTime("When it was created.")
 
 
 class TagLimitBody(Body):
@@ -47,7 +45,7 @@ class TagLimitResource(Resource):
     staff_only = True
 
     def limit(self, key: str, right: Right | None = None) -> TagLimit:
-        """The one of this key, for whoever has the right."""
+        """The limit with this key; demands the right, if one is given."""
         row = get_object_or_404(TagLimit, key=key)
         if right is not None:
             self.demand(right)
@@ -77,7 +75,7 @@ class TagLimits(TagLimitResource):
 
     @operation(
         "tag_limit_make",
-        "Make the limit of a tag",
+        "Create the limit of a tag",
         TagLimitShape,
         status=201,
         body=TagLimitBody,
@@ -110,6 +108,6 @@ class OneTagLimit(TagLimitResource):
 
     @operation("tag_limit_delete", "Delete the limit of a tag")
     def delete(self, request: Request, key: str) -> Response:
-        """For admins. The limits of other tags hold, or the default."""
+        """For admins. The limits of other tags, or the default, then apply."""
         self.limit(key, Right.ADMINISTER).delete()
         return Response(status=204)

@@ -24,33 +24,34 @@ from storage.models import Host, HostChange, HostChangeKind, RestartEffect
 
 
 class LossAcceptanceShape(Shape):
-    """Who lives with a host that is slower since a restart into another kernel, and why."""
+    """Who accepted that a host is slower since a restart into another kernel, and why."""
 
     at = DateTime("When it happened.")
     by = By()
-    reason = Text("Why, in the words of who said so.")
+    reason = Text("The reason that the person gives.")
 
 
 class AcceptLossBody(Body):
     """Why the host may be slower."""
 
-    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
+    reason = Text("The reason that the person gives.", max_length=REASON_LIMIT)
 
 
 class HostEventShape(Shape):
-    """One change of a host. `subject` is the serial number where it is of a disk; `count` is how
-    often it happened within an hour of `at`."""
+    """One change of a host. `subject` is the serial number for a disk; `count` is how often it
+    happened within an hour of `at`."""
 
     number = Integer("Names the event at `GET /hosts/{key}/events/{event}/comparison`.", of="pk")
     at = DateTime("When it happened.")
     kind = Choice("What changed.", HostChangeKind.choices)
-    subject = Text("Serial number, where it is of a disk; empty else.")
-    before = Text("What it was; empty: nothing.")
-    after = Text("What it is since; empty: nothing.")
+    subject = Text("Serial number for events of a disk; otherwise empty.")
+    before = Text("Its former value; empty: none.")
+    after = Text("Its new value; empty: none.")
     count = Integer("How often it happened within an hour of `at`.")
     effect = Choice(
-        "What the days around a restart into another kernel show: I/O is slower (`loss`) or faster "
-        "since; null: no difference is certain, or none is known yet.",
+        "Comparison of the days around a restart into another kernel: I/O is slower (`loss`) or "
+        "faster "
+        "since; null: no certain difference, or not known yet.",
         RestartEffect.choices,
         null=True,
         of=lambda change: change.effect or None,
@@ -63,7 +64,7 @@ class HostEventShape(Shape):
 
 
 class LikeHoursShape(Shape):
-    """What the I/O of one side was like, in the hours that are compared."""
+    """The I/O of one side, in the compared hours."""
 
     p95_ms = Float("95th percentile of latency, in milliseconds.", null=True)
     p99_ms = Float("99th percentile of latency, in milliseconds.", null=True)
@@ -79,11 +80,11 @@ class RestartComparisonShape(Shape):
     kernel_before = Text("Release of the kernel before it.", given=True)
     kernel_after = Text("Release of the kernel since.", given=True)
     days = Integer("How many days of each side are compared.")
-    hours = Integer("How many pairs of hours are alike.")
+    hours = Integer("How many comparable pairs of hours there are.")
     before = LikeHoursShape("Null: too little is known (`lacks`).", null=True)
     after = LikeHoursShape("Null: too little is known (`lacks`).", null=True)
     times = Float(
-        "How many times as long an I/O takes; below 1: it is faster; null: not known.",
+        "Time of an I/O after, relative to before; below 1: faster; null: unknown.",
         null=True,
         given=True,
     )
@@ -95,7 +96,7 @@ class RestartComparisonShape(Shape):
         null=True,
         of=lambda compared: compared.verdict or None,
     )
-    sentence = Text("What the figures come to, in a sentence for people.")
+    sentence = Text("The result, as a sentence for people.")
     lacks = Text("Why there are no figures; empty: there are.")
 
 
@@ -111,10 +112,10 @@ class HostEvents(HostResource):
         filters=(OneOf("kind", "What changed.", "kind", values=HostChangeKind.values),),
     )
 
-    @operation("host_events", "Read the time line of a host", listing)
+    @operation("host_events", "Read the timeline of a host", listing)
     def get(self, request: Request, key: str) -> Response:
-        """Newest first: restarts, other kernels and versions, disks that came, went or changed. A
-        restart into another kernel is one event of the kind `kernel`."""
+        """Newest first: restarts, new kernels and versions, and disks that were added, removed or
+        changed. A restart into another kernel is one event of kind `kernel`."""
         return self.page(HostChange.objects.visible_to(self.user).filter(host=self.host(key)))
 
 
@@ -131,7 +132,7 @@ class RestartResource(HostResource):
 
 
 class LossAcceptance(RestartResource):
-    """The word of a person that a host may be slower since a restart into another kernel."""
+    """Acceptance that a host is slower since a restart into another kernel, and its end."""
 
     @operation(
         "host_loss_accept",
@@ -140,7 +141,7 @@ class LossAcceptance(RestartResource):
         body=AcceptLossBody,
     )
     def put(self, request: Request, key: str, event: str) -> Response:
-        """The problem `kernel_slower` is over. Only where `effect` is `loss`."""
+        """Ends the problem `kernel_slower`. Only where `effect` is `loss`."""
         change = self.restart(self.host(key, Right.OPERATE), event)
         accept_loss(change, self.user.email, self.read()["reason"], database_now())
         change.refresh_from_db()
@@ -153,7 +154,7 @@ class LossAcceptance(RestartResource):
         problems=(422,),
     )
     def delete(self, request: Request, key: str, event: str) -> Response:
-        """The loss is a problem again."""
+        """The loss is reported again."""
         change = self.restart(self.host(key, Right.OPERATE), event)
         revoke_loss_acceptance(change)
         change.refresh_from_db()
@@ -169,8 +170,8 @@ class HostRestartComparison(RestartResource):
         RestartComparisonShape,
     )
     def get(self, request: Request, key: str, event: str) -> Response:
-        """Up to a week on each side, but not beyond another such restart. Only of events of the
-        kind `kernel`."""
+        """Up to a week on each side, but not beyond another such restart. Only for events of kind
+        `kernel`."""
         change = self.restart(self.host(key), event)
         compared = compare_restart(change, timezone.now())
         times, low, high = compared.times or (None, None, None)

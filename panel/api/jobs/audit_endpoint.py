@@ -19,14 +19,14 @@ from panel.models import Scope
 
 
 class AuditCommandShape(Shape):
-    """One command that was run, and its exit code (null: it never ended)."""
+    """One executed command and its exit code (null: it did not end)."""
 
     argv = Texts("The program and its arguments.")
     rc = Integer("Exit code; null: it has not ended.", null=True)
 
 
 class AuditShape(Shape):
-    """One half of what happened to one operation; `job` and `volume` are keys. `commands` and
+    """One of the two entries of an operation; `job` and `volume` are keys. `commands` and
     `result` `{state, code?, message?}` come with the outcome."""
 
     at = DateTime("When it happened.")
@@ -35,12 +35,12 @@ class AuditShape(Shape):
     job = Text("Key of the job.")
     kind = Text("What the job does.")
     actor = By()
-    token = Text("Key of the token that asked; empty: none did.")
+    token = Text("Key of the token of the request; empty: none.")
     address = Text("IP address of the request.", null=True)
-    door = Text("By which way it was asked for, such as page, API or billing.")
-    request_id = Text("`X-Request-Id` of the request that the operation came of.")
+    door = Text("Where the request came from, such as page, API or billing.")
+    request_id = Text("`X-Request-Id` of the request that caused the operation.")
     host = Text("Key of the host.")
-    machine_id = Text("The host's /etc/machine-id; empty: not known.")
+    machine_id = Text("The host's /etc/machine-id; empty: unknown.")
     volume = Text("Key of the volume; empty: none.")
     volume_label = Text("Display name of the volume at that time.")
     vg = Text("Name of the volume group.")
@@ -68,15 +68,15 @@ class Audit(Resource):
             Parameter("volume", "Key or label of a volume."),
             Parameter("job", "Key of a job."),
             Parameter("actor", "Part of the e-mail address of an account."),
-            Parameter("request_id", "`X-Request-Id` of the request that it came of."),
-            Parameter("since", "A day or an RFC 3339 time: not before it."),
-            Parameter("until", "A day, up to its end, or an RFC 3339 time: before it."),
+            Parameter("request_id", "`X-Request-Id` of the request that caused it."),
+            Parameter("since", "A day or an RFC 3339 time; entries from then on."),
+            Parameter("until", "A day, including it, or an RFC 3339 time, excluding it."),
         ),
     )
 
     @operation("audit_list", "Read the audit trail", listing)
     def get(self, request: Request) -> Response:
-        """Newest first. An operation has two entries: its intent and, once it is over, its
+        """Newest first. An operation has two entries: its intent and, once it has ended, its
         outcome."""
         try:
             rows = filtered(AuditEntry.objects.all().visible_to(self.user), request.query_params)

@@ -44,9 +44,9 @@ EVERY_ACTION = list(TITLES)
 
 
 class BulkBody(Body):
-    """The volumes, and what is to become of all of them."""
+    """The volumes, and the change to make to all of them."""
 
-    action = Choice("What is to become of each volume.", ACTION_NAMES)
+    action = Choice("The change to make to each volume.", ACTION_NAMES)
     volumes = List("Keys of the volumes.", Text(max_length=26), min_length=1, max_length=MOST)
     customer = Text("With customer: its key.", required=False)
     cache_plan = Text("With add-cache: its key.", required=False)
@@ -62,44 +62,46 @@ def _refusal(draft: PlannedChange) -> Json | None:
 
 
 class BulkDraftShape(Shape):
-    """What would become of one volume: the steps, or the reason against them."""
+    """The outcome for one volume: its steps, or the reason for a refusal."""
 
     volume = Ref("The volume.", of="row.volume")
     steps = Texts(
         "What its job would do, in the order of the steps.",
         of=lambda draft: draft.titles if draft.refused is None else (),
     )
-    refusal = ErrorShape("Why it would be refused; null: it would not.", of=_refusal, null=True)
+    refusal = ErrorShape(
+        "Why it would be refused; null: it would be accepted.", of=_refusal, null=True
+    )
 
 
 class BulkPreviewShape(Shape):
-    """A preview of a change of many volumes, in the order that was asked for."""
+    """A preview of a change of many volumes, in the requested order."""
 
-    action = Choice("What is to become of each volume.", ACTION_NAMES)
-    good_count = Integer("How many volumes would not be refused.")
-    items = BulkDraftShape("What would become of each volume.", many=True)
+    action = Choice("The change to make to each volume.", ACTION_NAMES)
+    good_count = Integer("How many volumes would be accepted.")
+    items = BulkDraftShape("The outcome for each volume, if it were made.", many=True)
 
 
 class BulkOutcomeShape(Shape):
-    """What became of one volume."""
+    """The outcome for one volume."""
 
     volume = Ref("The volume.")
-    job = Ref("Null: none was needed, or it is not begun.", null=True)
+    job = Ref("Null: none was needed, or it has not started.", null=True)
     state = Text("not_begun, refused, done, or the state of the job.")
-    message = Text("What became of it, in a sentence for people.")
+    message = Text("The outcome, as a sentence for people.")
 
 
 class BulkChangeShape(Noun):
-    """One change of many volumes; lists leave `items` out. It is over once nothing is `left` and
+    """One change of many volumes; lists leave `items` out. It has ended once nothing is `left` and
     every job has ended; `states` counts the volumes by state."""
 
-    action = Choice("What is to become of each volume.", EVERY_ACTION)
+    action = Choice("The change to make to each volume.", EVERY_ACTION)
     actor = By("actor.email", null=True)
-    created_at = DateTime("When it was made.")
-    total = Integer("How many volumes it has.", of=lambda change: len(change.items))
-    left = Integer("Not begun yet.", of="left_count")
+    created_at = DateTime("When it was created.")
+    total = Integer("Number of volumes.", of=lambda change: len(change.items))
+    left = Integer("Not started yet.", of="left_count")
     states = Map("How many volumes are in each state.", Integer(), required=False)
-    items = BulkOutcomeShape("What became of each volume.", many=True, required=False)
+    items = BulkOutcomeShape("The outcome for each volume.", many=True, required=False)
 
 
 class BulkResource(Resource):
@@ -140,7 +142,7 @@ class BulkChanges(BulkResource):
         "Change many volumes",
         {
             200: (BulkPreviewShape, "With `dry_run`."),
-            202: (BulkChangeShape, "A worker does it; Location shows how far."),
+            202: (BulkChangeShape, "A worker makes the change; Location shows the progress."),
         },
         body=BulkBody,
         parameters=(DRY_RUN,),
@@ -182,14 +184,14 @@ class BulkChanges(BulkResource):
         some = Volume.objects.visible_to(self.user).existing().filter(key__in=keys)
         volumes = list(some.select_related("customer", "cache_plan"))
         if len(volumes) != len(places):
-            raise unfit("volumes", "Some of these volumes are not there.")
+            raise unfit("volumes", "Some of these volumes do not exist.")
         return sorted(volumes, key=lambda volume: places[volume.key])
 
 
 class OneBulkChange(BulkResource):
     """One change of many volumes."""
 
-    @operation("bulk_change", "Show how far a change of many volumes is", BulkChangeShape)
+    @operation("bulk_change", "Show the progress of a change of many volumes", BulkChangeShape)
     def get(self, request: Request, key: str) -> Response:
         """With every volume and its job."""
         return self.outcome(self.change(key))
@@ -199,14 +201,16 @@ class BulkChangeCancel(BulkResource):
     """The end of a change before all volumes were begun."""
 
     @operation(
-        "bulk_change_cancel", "Begin with no further volume", BulkChangeShape, problems=(409,)
+        "bulk_change_cancel", "Stop a change of many volumes", BulkChangeShape, problems=(409,)
     )
     def post(self, request: Request, key: str) -> Response:
-        """For operators. Jobs that have begun go on; cancel each by itself."""
+        """For operators. Starts no further job. Running jobs continue; cancel them one by one."""
         change = self.change(key)
         self.demand(Right.OPERATE)
         if not bulk.cancel_bulk(change, str(self.user)):
-            raise ApiProblem(409, "too_late", "Every volume was begun already.", "Cancel the jobs.")
+            raise ApiProblem(
+                409, "too_late", "Every volume has already been started.", "Cancel the jobs."
+            )
         return self.outcome(self.change(key))
 
 

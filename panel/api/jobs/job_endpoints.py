@@ -37,7 +37,7 @@ from storage.access import Right
 from storage.planner import Refused
 
 LINES: Final = 500
-DECIDED: Final = "With `wait`: the job once it is over, or needs attention."
+DECIDED: Final = "With `wait`: the job once it has ended or needs attention."
 
 
 class LineShape(Shape):
@@ -100,7 +100,7 @@ class Jobs(JobResource):
         filters=(
             SomeOf("state", "State.", "state__in", values=State.values),
             Parameter("volume", "Key of a volume.", "volume__key"),
-            SomeOf("kind", "What was asked for.", "kind__in", values=Kind.values),
+            SomeOf("kind", "Kind of job.", "kind__in", values=Kind.values),
             Parameter(
                 "host",
                 "Key or name of a host. Staff only.",
@@ -152,7 +152,7 @@ class JobLines(JobResource):
     @operation("job_lines", "Output of a job", LinesShape, parameters=(CURSOR, AFTER))
     def get(self, request: Request, key: str) -> Response:
         """At most 500 lines, oldest first; staff only."""
-        # The state first: a job that is over by now writes no line after these.
+        # Read the state first: a job that has ended writes no further line.
         job = self.job(key)
         after = (CURSOR if CURSOR.name in request.query_params else AFTER).of(request)
         lines = list(job.lines_after(after)[:LINES])
@@ -175,8 +175,8 @@ class Steering(JobWork, JobResource):
     other_scopes = (Scope.HOSTS, Scope.DESTROY)
 
     def also_for(self, job: Job) -> tuple[str, ...]:
-        """Scopes beside that of the job's kind: a token that changes volumes may also end one that
-        destroys one."""
+        """Scopes in addition to that of the job's kind: a token that changes volumes may also
+        cancel a job that destroys one."""
         return (Scope.VOLUMES,) if job.kind in DESTROYING else ()
 
     def steered(
@@ -185,8 +185,8 @@ class Steering(JobWork, JobResource):
         steer: Callable[[Job, Requester], object],
         right_of: Callable[[Job], Right] = lambda job: Right.OPERATE,
     ) -> Response:
-        """The job once `steer` has told it: 200 where it is over, 202 where it goes on; 409 where
-        that is refused."""
+        """The job after `steer`: 200 where it has ended, 202 where it continues; 409 where `steer`
+        refuses."""
         job = self.job(key)
         self.demand_scope(*scopes_of_job(job.kind), *self.also_for(job))
         self.demand(right_of(job))
@@ -209,7 +209,7 @@ class JobCancel(Steering):
         "job_cancel",
         "Cancel a job",
         "The job ends before its next step.",
-        over="The job is over.",
+        over="The job has ended.",
         parameters=(WAIT,),
     )
     def post(self, request: Request, key: str) -> Response:
@@ -227,13 +227,13 @@ class JobWindow(Steering):
     @operation(
         "job_window",
         "Set the window of a job or a dry run",
-        {200: (JobShape, "A dry run, or a job that is over."), 202: (JobShape, "The job waits.")},
+        {200: (JobShape, "A dry run, or a job that has ended."), 202: (JobShape, "The job waits.")},
         body=DailyWindowBody,
         problems=(409,),
     )
     def put(self, request: Request, key: str) -> Response:
-        """A job that has not begun waits until the window opens. A flush that runs rests when the
-        window closes, and continues when it opens next. `POST /jobs/{key}/apply` keeps the window
+        """A job that has not started waits until the window opens. A running flush pauses when the
+        window closes and continues when it opens again. `POST /jobs/{key}/apply` keeps the window
         of a dry run."""
         window = window_of(self.read())
         return self.steered(
@@ -244,13 +244,13 @@ class JobWindow(Steering):
         "job_window_end",
         "Start a job outside its window",
         {
-            200: (JobShape, "A dry run, or a job that is over."),
-            202: (JobShape, "It goes on."),
+            200: (JobShape, "A dry run, or a job that has ended."),
+            202: (JobShape, "The job continues."),
         },
         problems=(409,),
     )
     def delete(self, request: Request, key: str) -> Response:
-        """The job has no window from now on: it begins at once, and its flush does not rest."""
+        """Removes the window: the job starts at once, and its flush does not pause."""
         return self.steered(
             key, lambda job, requester: change_window(job, None, requester), right_to
         )
@@ -263,7 +263,7 @@ class JobPace(Steering):
         "job_pace",
         "Raise the speed of a flush, of zeroing or of a move",
         "The job continues at the new speed.",
-        over="With `wait`: the job is over.",
+        over="With `wait`: the job has ended.",
         parameters=(WAIT,),
     )
     def post(self, request: Request, key: str) -> Response:
@@ -282,7 +282,7 @@ class PreviewApply(JobWork):
 
     @work(
         "job_apply",
-        "Make a dry run real",
+        "Apply a dry run",
         "A job carries out the dry run. Location names the job.",
         parameters=(WAIT,),
     )
@@ -317,10 +317,10 @@ class JobResume(Steering):
         parameters=(WAIT,),
     )
     def post(self, request: Request, key: str) -> Response:
-        """For a job that needs attention: reads the host again and continues towards the wish. Who
-        may begin a job of its kind may decide about it: only admins about one that destroys a
-        volume or changes a host's disks. For a job that destroys a volume or gives up a cache, a
-        token needs `volumes:destroy`."""
+        """For a job that needs attention: reads the host again and continues towards the wish.
+        Requires the role that may start such a job: admin for a job that destroys a volume or
+        changes a host's disks. For a job that destroys a volume or gives up a cache, a token needs
+        `volumes:destroy`."""
         return self.steered(key, decisions.resume, right_to)
 
 

@@ -26,7 +26,7 @@ from storage.planner.cost import Cost
 from storage.planner.wish import Wish
 
 CUSTOMER_ERROR: Final = {
-    "message": "The change did not end well.",
+    "message": "The change failed.",
     "correction": "Ask your provider and name the job.",
 }
 
@@ -52,8 +52,8 @@ class StepShape(Shape):
 
     n = Integer("Number of the step, from 1.")
     verb = Text("The operation, as the agent names it.")
-    title = Text("What it does, in words for people.")
-    state = Choice("Where it stands now.", StepState.choices)
+    title = Text("What it does, for people.")
+    state = Choice("Its current state.", StepState.choices)
     commands = CommandShape(
         "What runs on the host.",
         of=lambda step: [{"rc": None, **command} for command in step.commands],
@@ -67,24 +67,23 @@ class StepShape(Shape):
         "Why it failed; null: it did not.", of=lambda step: step.error or None, null=True
     )
     started_at = DateTime("When it began; null: it has not yet.", null=True)
-    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    ended_at = DateTime("When it ended; null: it has not yet.", null=True)
 
 
 class CostShape(Shape):
     """An estimate, as of the last inventory. Other commands of the volume group wait for at most
-    `wait_seconds`; `dirty_bytes` is what the cache holds now that the disk has not; `ssd_bytes`
-    has to be free on SSD; `final_step` the first one without a way back, null where all can be
-    undone."""
+    `wait_seconds`; `dirty_bytes` is in the cache and not yet on the disk; `ssd_bytes` must be free
+    on SSD; `final_step` is the first step that cannot be undone, null if all can."""
 
     seconds = Float("Seconds that the steps would take.")
-    slowest_seconds = Float("The same next to busy guests, which the steps do not slow down.")
-    wait_seconds = Float("Seconds that other commands of the volume group wait at most.")
+    slowest_seconds = Float("The same beside busy guests, which the steps must not slow down.")
+    wait_seconds = Float("Seconds that other commands of the volume group wait, at most.")
     other_volumes = Integer("In the same volume group.", of="other_count")
     dirty_bytes = Integer("Bytes that the cache holds now and the disk does not.")
     ssd_bytes = Integer("Bytes of SSD that have to be free.")
     ssd_free_bytes = Integer("Bytes of SSD that are free.")
     final_step = Integer(
-        "Number of the first step without a way back; null: all can be undone.", null=True
+        "Number of the first step that cannot be undone; null: all can be undone.", null=True
     )
 
 
@@ -98,7 +97,7 @@ class SsdShape(Shape):
 
 
 class MemberShape(SsdShape):
-    """A disk that takes a place in an array: that of `member`, or ("") one that is free."""
+    """A disk that joins an array: in place of `member`, or ("") in a free place."""
 
     array = Text("Name of the array on its host, such as md0.")
     array_uuid = Text("UUID of the array.")
@@ -106,7 +105,7 @@ class MemberShape(SsdShape):
 
 
 def _is_error(job: Job) -> bool:
-    """While a cancelled job goes back, its `error` only notes from which step on."""
+    """While a cancelled job rolls back, its `error` only notes from which step on."""
     return "code" in job.error
 
 
@@ -130,18 +129,18 @@ def _cost(job: Job) -> Cost | Any:
 
 
 class JobShape(Noun):
-    """A job, or a preview (`dry_run`). `volume` and `wish` are null only where `ssd` or `member`
-    says what is added to the host, and of a benchmark's run. `host`, `sentence`, `door`, `actor`,
-    `token`, `request_id` and `steps` are for staff; lists leave `steps` out. `cost` is what the
-    steps of a preview would take; `window_estimate` is left out where there is none."""
+    """A job, or a preview (`dry_run`). `volume` and `wish` are null only for jobs that add an `ssd`
+    or a `member` to the host, and for a benchmark's run. `host`, `sentence`, `door`, `actor`,
+    `token`, `request_id` and `steps` are for staff; lists leave `steps` out. `cost` is the
+    estimated cost of the steps of a preview; `window_estimate` is left out where there is none."""
 
     object = Choice("What this is: a job.", ["job"], of=lambda _: "job")
     kind = Choice("What it does.", Kind.choices)
-    state = Choice("Where it stands now.", State.choices)
+    state = Choice("Its current state.", State.choices)
     dry_run = Boolean("True: a preview, which changes nothing.")
     volume = Ref("The volume.", null=True)
     wish = WishShape(
-        "What the volume is to be afterwards.",
+        "The state of the volume after the job.",
         of=lambda job: None if job.volume is None else Wish.from_json(job.wish),
         null=True,
     )
@@ -155,12 +154,13 @@ class JobShape(Noun):
         of=lambda job: _added(job, Kind.REPLACE_MEMBER),
         required=False,
     )
-    cancel_requested = Boolean("It was asked to end early.")
-    turned = Boolean("It is past its point of no return: it only goes forward, whoever cancels it.")
-    falls_back = Boolean("It goes back to where it began.")
-    not_before = DateTime("No worker takes it earlier; null while nothing holds it off.", null=True)
+    cancel_requested = Boolean("Whether its cancellation was requested.")
+    turned = Boolean("It is past its point of no return and can no longer be cancelled.")
+    falls_back = Boolean("The job is rolling back.")
+    not_before = DateTime("Earliest time at which a worker takes it; null: no limit.", null=True)
     window = DailyWindowShape(
-        "It begins in this time of day, and its flush rests outside; null: at any time.", null=True
+        "It begins within this time of day, and its flush pauses outside of it; null: at any time.",
+        null=True,
     )
     error = ErrorShape(
         "Why it failed or stopped; null: it did not.",
@@ -168,21 +168,21 @@ class JobShape(Noun):
         customers=_error_for_customers,
         null=True,
     )
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     started_at = DateTime("When it began; null: it has not yet.", null=True)
-    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    ended_at = DateTime("When it ended; null: it has not yet.", null=True)
     host = Ref("The storage host.", staff=True)
     sentence = Text("What it does, in a sentence for people.", staff=True)
-    door = Text("By which way it was asked for, such as page, API or billing.", staff=True)
+    door = Text("Where the request came from, such as page, API or billing.", staff=True)
     actor = By("actor.email", null=True, staff=True)
-    token = Text("Key of the token that asked; empty: none did.", staff=True)
-    request_id = Text("`X-Request-Id` of the request that asked for it.", staff=True)
+    token = Text("Key of the token of the request; empty: none.", staff=True)
+    request_id = Text("`X-Request-Id` of the request that created it.", staff=True)
     steps = StepShape(
         "In the order in which they are done.", of="step_set", many=True, staff=True, detail=True
     )
     cost = CostShape("An estimate of time and space.", of=_cost, staff=True, detail=True)
     window_estimate = WindowEstimateShape(
-        "When it begins and is done, where it has a window and waits for that.",
+        "When it begins and ends, if it waits for a window.",
         of=estimate_of_window,
         staff=True,
         detail=True,

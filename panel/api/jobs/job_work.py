@@ -1,4 +1,4 @@
-"""Requests that end in a job: the job is the answer, with `wait` once it is over."""
+"""Requests that create a job: the answer is the job, with `wait` after its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from panel.api.jobs.job_shape import JobShape
 from panel.api.jobs.wait_for_job import WAIT
 
 Method = TypeVar("Method", bound=Callable[..., Response])
-ONCE_OVER: Final = "With `wait`: the job once it is over."
+ONCE_OVER: Final = "With `wait`: the job once it has ended."
 
 
 class JobWork(Resource):
@@ -27,7 +27,7 @@ class JobWork(Resource):
 
     @property
     def is_dry(self) -> bool:
-        """Whether only a preview is asked for."""
+        """Whether the request is for a preview only."""
         return bool(DRY_RUN.of(self.request))
 
     def begun(self, job: Job) -> Response:
@@ -35,7 +35,7 @@ class JobWork(Resource):
         return wait_for_job.accepted(job, self.user)
 
     def finished(self, answer: Response) -> Response:
-        """The job once it is over, where that is waited for."""
+        """The job, with `wait` after its end."""
         return wait_for_job.out(answer, self, WAIT.of(self.request))
 
 

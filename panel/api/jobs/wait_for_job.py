@@ -1,4 +1,4 @@
-"""`?wait=N`: answer when the job is over, or after N seconds. A waiting request holds a thread of
+"""`?wait=N`: answer when the job has ended, or after N seconds. A waiting request holds a thread of
 web, so only a limited number may wait: others are answered at once, with the time to retry after.
 """
 
@@ -26,7 +26,7 @@ AGAIN_SECONDS: Final = 5
 
 WAIT: Final = Number(
     "wait",
-    f"Answers when the job is over, or after this many seconds (0 to {MAX_SECONDS}).",
+    f"Answers when the job has ended, or after this many seconds (0 to {MAX_SECONDS}).",
     most=MAX_SECONDS,
 )
 PLACES = ConcurrencyLimit(most=threads // 3, most_of_one=2)
@@ -35,12 +35,12 @@ they have."""
 
 
 def place_of(view: Resource) -> AbstractContextManager[bool]:
-    """A place to wait for whoever asks, until the end of the block; False where none is left."""
+    """Takes a waiting place for the caller until the end of the block; False where none is left."""
     return PLACES.one(f"person {view.user.pk}")
 
 
 def until_over(job: Job, view: Resource, within: int) -> dict[str, str]:
-    """Look at the job until it is over or the time is; what needs a person is not waited for.
+    """Poll the job until it ends, needs attention, or the time is up.
     Returns the headers of the answer: when to ask again, where there was no place to wait."""
     if job.state in SETTLED or not within:
         return {}
@@ -67,7 +67,7 @@ def accepted(job: Job, user: Person) -> Response:
 
 
 def out(first: Response, view: Resource, within: int) -> Response:
-    """`first`, or what becomes of the job that it names within so many seconds."""
+    """`first`, or the later state of the job that it names, after the given seconds at most."""
     if first.status_code != 202 or not within:
         return first
     final = answer_after_wait(first.data["key"], view, within)

@@ -45,20 +45,20 @@ def window_of(values: Json | None) -> DailyWindow | None:
 
 
 class WindowEstimateShape(Shape):
-    """When a job with a window begins and ends, as of the last inventory: a preview, or a job that
-    waits for its window."""
+    """When a preview with a window, or a job that waits for its window, begins and ends, as of the
+    last inventory."""
 
     opens_at = DateTime("When it begins.")
     closes_at = DateTime("When that window closes.")
-    done_from = DateTime("When it is done at the earliest; null: not in 60 windows.", null=True)
+    done_from = DateTime("When it ends at the earliest; null: not within 60 windows.", null=True)
     done_until = DateTime(
-        "When it is done next to busy guests; null: not in 60 windows.", null=True
+        "When it ends beside busy guests; null: not within 60 windows.", null=True
     )
     outlasts = Boolean(
-        "It may take longer than the window. A flush then rests and continues in the next window; "
-        "any other step goes on to its end."
+        "Whether it may take longer than the window. A flush then pauses until the next window; "
+        "any other step runs to its end."
     )
-    window_count = Integer("In so many windows it is done next to busy guests.")
+    window_count = Integer("Number of windows that it needs beside busy guests.")
 
 
 def estimate_of_window(job: Job) -> WindowEstimate | Any:

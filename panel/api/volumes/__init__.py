@@ -1,4 +1,4 @@
 """Endpoints of volumes: lists, figures, new ones, and the wish of each.
 
-In: bodies and parameters of each module. Out: the shapes beside them, previews and jobs.
+In: bodies and parameters of each module. Out: their shapes, previews and jobs.
 """

@@ -36,11 +36,11 @@ MOST_ROWS = 200
 
 
 class DriftShape(Shape):
-    """How a volume differs from its record; no differences: it is as recorded."""
+    """How a volume differs from its record; empty if it matches."""
 
     differences = DifferenceShape("What differs; empty: it is as recorded.", many=True)
-    accepts = Boolean("The record can be made what the host has.")
-    repairs = Boolean("The host can be made what the record says.")
+    accepts = Boolean("Whether the record can be changed to match the host.")
+    repairs = Boolean("Whether the host can be changed to match the record.")
 
 
 class VolumeDriftView(VolumeResource):
@@ -50,7 +50,7 @@ class VolumeDriftView(VolumeResource):
 
     @operation("volume_drift", "Show how a volume differs from its record", DriftShape)
     def get(self, request: Request, key: str) -> Response:
-        """Nothing while a job changes the volume."""
+        """Empty while a job changes the volume."""
         row = self.row(key)
         drift = None if holder_of(row.volume) is not None else drift_of(row)
         if drift is None:
@@ -74,7 +74,7 @@ class DriftAcceptance(VolumeResource):
         return Response(status=204)
 
 
-IN_A_JOB: Final = "A job does it. Location names the job."
+IN_A_JOB: Final = "A job makes the change. Location names the job."
 
 
 class DriftRepair(VolumeJob):
@@ -82,7 +82,7 @@ class DriftRepair(VolumeJob):
 
     staff_only = True
 
-    @work("volume_drift_repair", "Bring a volume back to its record", IN_A_JOB)
+    @work("volume_drift_repair", "Restore a volume to its record", IN_A_JOB)
     def post(self, request: Request, key: str) -> Response:
         """For operators."""
         row = self.row(key, Right.OPERATE)
@@ -97,20 +97,20 @@ class LostCacheDrop(VolumeJob):
 
     @work("volume_cache_drop", "Give up a lost cache", IN_A_JOB)
     def post(self, request: Request, key: str) -> Response:
-        """For operators. Only a cache that held nothing but copies; else it is refused."""
+        """For operators. Refused if the cache held data that the disk does not have."""
         row = self.row(key, Right.OPERATE)
         wish = dropped(row, loss_of_row(row))
         return self.begun(self.submitted(row.volume, Kind.DROP_CACHE, wish))
 
 
 class AdoptionRowBody(Body):
-    """One volume, and whose it is to be."""
+    """One volume and its customer."""
 
     volume = Text("UUID or name of the logical volume, `host/group/name` where two "
         "have the name.", max_length=320)  # fmt: skip
     customer = Text("Key, external id or name.", max_length=200)
     external_id = Text(
-        "The name of it in your systems; empty where it has none.",
+        "Its name in your systems; empty if it has none.",
         max_length=64,
         required=False,
         default="",
@@ -119,10 +119,10 @@ class AdoptionRowBody(Body):
 
 
 class AdoptionBody(Body):
-    """Which found volumes belong to whom."""
+    """Found volumes and their customers."""
 
     items = AdoptionRowBody("The volumes, each with its customer.", many=True)
-    make_customers = Boolean("Customers that are not known are made.", default=False)
+    make_customers = Boolean("Creates customers that do not exist.", default=False)
 
     def validate_items(self, items: list[Json]) -> list[Json]:
         """Some, and not too many for one answer."""
@@ -132,11 +132,11 @@ class AdoptionBody(Body):
 
 
 class AdoptedShape(Shape):
-    """What becomes of one row."""
+    """The outcome of one row."""
 
     n = Integer("The row, from 1.", of="ask.line")
-    verdict = Text("What was decided; adopt and already: it is recorded.", of="verdict.value")
-    message = Text("What became of it, in a sentence for people.")
+    verdict = Text("The decision; adopt and already: the adoption is recorded.", of="verdict.value")
+    message = Text("The outcome, as a sentence for people.")
     volume = Ref(
         "Null: no volume was found.",
         of=lambda judged: (
@@ -168,8 +168,8 @@ class Adoptions(Resource):
         parameters=(DRY_RUN,),
     )
     def post(self, request: Request) -> Response:
-        """For operators. Each row is judged for itself: one that cannot be adopted keeps no other
-        back. A job tags each volume of a group that root allows Tiercel to change.
+        """For operators. Each row is checked on its own: a row that cannot be adopted does not
+        affect the others. A job tags each volume of a group that root allows Tiercel to change.
         `make_customers` needs the scope `customers:write` too."""
         self.demand(Right.OPERATE)
         values = self.read()
@@ -206,5 +206,5 @@ class VolumeAdoption(Resource):
         self.demand(Right.OPERATE)
         done = release_adopted([volume], self.requester)
         for _, reason in done.kept:
-            raise ApiProblem(409, "not_now", reason, "Undo first what was done since.")
+            raise ApiProblem(409, "not_now", reason, "First undo the later changes.")
         return Response(status=204)

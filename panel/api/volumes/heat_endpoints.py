@@ -15,32 +15,32 @@ from storage.analysis.size_curve import size_curve
 from storage.database_clock import database_now
 
 MODE = OneOf(
-    "mode", "Of the cache; without it, writethrough.", values=("writethrough", "writeback")
+    "mode", "Mode of the cache. Default: writethrough.", values=("writethrough", "writeback")
 )
 
 
 class SizeShape(Shape):
-    """What a cache of one size would bring. Of a range the value lies in it nine times in ten."""
+    """The benefit of a cache of one size. A range contains the value nine times in ten."""
 
     size_bytes = Integer("Bytes of SSD.")
-    hit_rate_low = Float("Share of reads that it would serve at least, 0 to 1.", of="hit_rate.low")
-    hit_rate = Float("The likely share.", of="hit_rate.likely")
+    hit_rate_low = Float("Share of reads that it would serve, at least, 0 to 1.", of="hit_rate.low")
+    hit_rate = Float("The most likely share.", of="hit_rate.likely")
     hit_rate_high = Float("That share at most.", of="hit_rate.high")
     first_day_hit_rate_low = Float(
-        "The same of its first day, which it begins empty, at least.", of="first_day.low"
+        "The same on its first day, when it starts empty, at least.", of="first_day.low"
     )
-    first_day_hit_rate_high = Float("That of its first day at most.", of="first_day.high")
+    first_day_hit_rate_high = Float("The same on its first day, at most.", of="first_day.high")
     read_ms_low = Float("Milliseconds that a read would take, at least.", of="read_ms.low")
     read_ms_high = Float("Milliseconds that a read would take, at most.", of="read_ms.high")
     saved_seconds_per_day_low = Float(
-        "Seconds of waiting that it would save a day, at least; below 0: it would cost some.",
+        "Seconds of waiting that it would save per day, at least; below 0: it would add some.",
         of="saved_seconds_per_day.low",
     )
     saved_seconds_per_day_high = Float(
         "Seconds of waiting that it would save a day, at most.", of="saved_seconds_per_day.high"
     )
     ssd_bytes_per_day_low = Float(
-        "Bytes that it would write to the SSD a day, at least: what wears the SSD.",
+        "Bytes that it would write to the SSD per day, at least: its wear.",
         of="ssd_bytes_per_day.low",
     )
     ssd_bytes_per_day_high = Float(
@@ -51,11 +51,11 @@ class SizeShape(Shape):
 
 
 class RateShape(Shape):
-    """A rate of the host that a forecast rests on."""
+    """A rate of the host that a forecast uses."""
 
     rate = Float("Its value.")
     measured_on = Choice(
-        "Where most of it was measured: this host, others with the same disks, or elsewhere.",
+        "Where most of it was measured: on this host, on others with the same disks, or elsewhere.",
         ["own", "same_disks", "published"],
         of="source",
     )
@@ -64,31 +64,31 @@ class RateShape(Shape):
 
 
 class PastShape(Shape):
-    """How earlier forecasts from volumes' own traffic held."""
+    """Accuracy of earlier forecasts from volumes' own traffic."""
 
-    orders = Integer("So many of the newest forecasts were measured.")
-    within = Integer("Of these lay in the range that the model gave.")
-    widened = Float("Ranges are so many times as wide; 1: they are not widened.")
+    orders = Integer("How many of the latest forecasts were measured.")
+    within = Integer("How many of these lay within the model's range.")
+    widened = Float("Factor by which ranges are widened; 1: not widened.")
 
 
 class InputsShape(Shape):
-    """What a forecast rests on beside the volume's own traffic."""
+    """Inputs of a forecast besides the volume's own traffic."""
 
     hdd_iops = RateShape("Slow I/Os a second that the HDDs serve.")
     ssd_read_ms = RateShape("Milliseconds of a read from SSD.")
-    promotion_share = RateShape("Which part of the misses an lvmcache takes in, 0 to 1.")
-    past = PastShape("How earlier forecasts held.")
+    promotion_share = RateShape("Share of the misses that an lvmcache promotes, 0 to 1.")
+    past = PastShape("Accuracy of earlier forecasts.")
 
 
 class CurveShape(Shape):
-    """What SSD of each size would bring."""
+    """The benefit of SSD, by size."""
 
     observed_seconds = Integer(
         "For how long its heat was counted; null: there is no forecast.", null=True
     )
     reason = Text("Why there is no forecast, in a sentence for people; empty: there is one.")
-    inputs = InputsShape("What it rests on beside; null: there is no forecast.", null=True)
-    items = SizeShape("From the smallest size; empty: there is no forecast.", many=True)
+    inputs = InputsShape("Its other inputs; null: there is no forecast.", null=True)
+    items = SizeShape("By size, smallest first; empty: there is no forecast.", many=True)
 
 
 class VolumeCurve(VolumeResource):
@@ -99,7 +99,8 @@ class VolumeCurve(VolumeResource):
     @operation("volume_curve", "Show what a cache of each size would bring", CurveShape,
         parameters=(MODE,))  # fmt: skip
     def get(self, request: Request, key: str) -> Response:
-        """By what its host counted of the last two weeks (`docs/security.md`, What heat sees)."""
+        """Based on the I/O that its host counted in the last two weeks (`docs/security.md`, What
+        heat sees)."""
         row, now = self.row(key), database_now()
         curve = size_curve(row, now, writeback=MODE.of(request) == "writeback")
         if curve is None:

@@ -22,22 +22,20 @@ from storage.volumes.snapshot import snapshots_of
 
 
 class ExpectationShape(Shape):
-    """What a plan would bring, by the volume's own figures."""
+    """The expected effect of a plan, based on the volume's figures."""
 
-    kind = Text("no_help, or how the expectation was come by.")
+    kind = Text("no_help, or the basis of the expectation.")
     text = Text("The same as a sentence for people, as on the page of plans.")
-    basis = Text("What it rests on, as a sentence for people.")
+    basis = Text("Its basis, as a sentence for people.")
     hit_rate_low = Float(
-        "Share of reads that the cache would serve at least, 0 to 1; null: not known.", null=True
+        "Share of reads that the cache would serve at least, 0 to 1; null: unknown.", null=True
     )
     hit_rate_high = Float("Share of reads that it would serve at most.", null=True)
-    read_ms_low = Float(
-        "Milliseconds that a read would take, at least; null: not known.", null=True
-    )
+    read_ms_low = Float("Milliseconds that a read would take, at least; null: unknown.", null=True)
     read_ms_high = Float("Milliseconds that a read would take, at most.", null=True)
     saved_seconds_per_day_low = Float(
-        "Seconds of waiting that it would save a day, at least; below 0: it would cost some; "
-        "null: not known.",
+        "Seconds of waiting that it would save per day, at least; below 0: it would add some; "
+        "null: unknown.",
         null=True,
     )
     saved_seconds_per_day_high = Float(
@@ -64,7 +62,7 @@ class OutlookChoiceShape(Shape):
     currency = Text("ISO 4217, such as EUR.", of=_currency)
     currency_digits = CurrencyDigits(of=_currency)
     refusal = Text("Its code.", of="refusal.code", null=True)
-    expected = ExpectationShape("What it would bring; null: not known.", null=True, given=True)
+    expected = ExpectationShape("What it would bring; null: unknown.", null=True, given=True)
 
 
 class OutlookShape(Shape):
@@ -80,7 +78,7 @@ class VolumeOutlook(Resource):
 
     @operation("volume_outlook", "Show what each cache plan would bring to a volume", OutlookShape)
     def get(self, request: Request, key: str) -> Response:
-        """As on the page of plans. `POST …/orders?dry_run=true` says what one would cost."""
+        """As on the page of plans. `POST …/orders?dry_run=true` shows the cost of a plan."""
         volumes = Volume.objects.visible_to(self.user).in_service()
         volume = get_object_or_404(volumes.select_related("customer", "cache_plan"), key=key)
         row, now = snapshots_of([volume])[0], timezone.now()

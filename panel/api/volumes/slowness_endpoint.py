@@ -28,22 +28,22 @@ class SlowUserShape(Shape):
     """A volume that uses the disk."""
 
     volume = Ref("The volume.")
-    share = Float("Its part of the disk's I/O time, 0 to 1.")
-    is_estimate = Boolean("True: it follows from what the guest waited for.")
+    share = Float("Its share of the disk's I/O time, 0 to 1.")
+    is_estimate = Boolean("True: derived from the waiting time of the guest.")
 
 
 class SlowRemedyShape(Shape):
-    """What helps. A cache is asked for by `PUT /volumes/{key}/wish?dry_run=true`."""
+    """A remedy. To request a cache, use `PUT /volumes/{key}/wish?dry_run=true`."""
 
     help = Choice("What to do.", list(Help))
-    volume = Ref("For which volume; null: it is about the disk.", null=True)
-    size_bytes = Integer("Size of the cache; null: it is about no cache.", null=True)
-    mode = Text("Mode of the cache; empty: it is about no cache.")
+    volume = Ref("The volume to change; null: the remedy is for the disk.", null=True)
+    size_bytes = Integer("Size of the cache; null: not a cache.", null=True)
+    mode = Text("Mode of the cache; empty: not a cache.")
     text = Text("The same as sentences for people.")
 
 
 class SlowChangeShape(Shape):
-    """What happened in the day before it began."""
+    """Something that happened in the day before it began."""
 
     at = DateTime("When it happened.")
     kind = Text("What it is: alert, change (of the host), check (of a disk), event or job.")
@@ -53,27 +53,27 @@ class SlowChangeShape(Shape):
 class SlownessShape(Shape):
     """Why a volume is slow. Shares are of the I/O time of the disk that it waits for."""
 
-    state = Choice("Whether its reads are slow; `over`: they were.", list(SpeedState))
-    read_ms = Float("Milliseconds of an average read; null: it reads nothing.", null=True)
-    limit_ms = Integer("From so many milliseconds on a read is slow.")
+    state = Choice("Whether its reads are slow; `over`: they were slow earlier.", list(SpeedState))
+    read_ms = Float("Average read time in milliseconds; null: no reads.", null=True)
+    limit_ms = Integer("Average read time in milliseconds from which reads are slow.")
     since = DateTime("When the last slow time began; null: there was none.", null=True)
-    until = DateTime("When it ended; null: it lasts, or there was none.", null=True)
-    is_older = Boolean("True: it began before `since`, and the figures of that are not looked at.")
-    looked_at = DateTime("The end of the time that these figures are of.")
-    disk = Text("Name of the disk or array on its host; null: not known.", null=True, staff=True)
-    is_fast = Boolean("Whether that is an SSD; null: not known.", null=True)
-    busy = Float("Share of the time in which that disk had I/O under way.", null=True)
-    own_share = Float("What the volume has of it, 0 to 1.")
-    others_share = Float("What all other volumes together have of it, 0 to 1.")
-    outside_share = Float("What no volume explains; null: not counted.", null=True)
+    until = DateTime("When it ended; null: it continues, or there was none.", null=True)
+    is_older = Boolean("True: it began before `since`, outside of the examined time.")
+    looked_at = DateTime("End of the period of these figures.")
+    disk = Text("Name of the disk or array on its host; null: unknown.", null=True, staff=True)
+    is_fast = Boolean("Whether that is an SSD; null: unknown.", null=True)
+    busy = Float("Share of the time in which that disk had I/O in flight.", null=True)
+    own_share = Float("The volume's share of it, 0 to 1.")
+    others_share = Float("The share of all other volumes together, 0 to 1.")
+    outside_share = Float("The share that no volume explains; null: not counted.", null=True)
     cause = Choice("Why it waits.", list(Cause))
     lacks = Texts(f"What is missing for an explanation: {', '.join(Lack)}.")
-    what = Text("How slow it is, as a sentence for people.")
+    what = Text("How slow the volume is, as a sentence for people.")
     why = Text("Why it waits, as a sentence for people.")
     users = SlowUserShape("The volumes that use the disk most.", many=True, staff=True)
-    remedies = SlowRemedyShape("What helps, the best first.", many=True, staff=True)
-    no_remedy = Text("What does not help, and why; empty: nothing is known not to.", staff=True)
-    changes = SlowChangeShape("What changed before, newest first.", many=True)
+    remedies = SlowRemedyShape("Remedies, best first.", many=True, staff=True)
+    no_remedy = Text("What does not help, and why; empty: nothing known.", staff=True)
+    changes = SlowChangeShape("Changes before it, newest first.", many=True)
 
 
 AT: Final = Moment("at", "The moment to explain. Default: now.")
@@ -84,8 +84,7 @@ class VolumeSlowness(VolumeResource):
 
     @operation("volume_slowness", "Explain why a volume is slow", SlownessShape, parameters=(AT,))
     def get(self, request: Request, key: str) -> Response:
-        """The last six hours up to `at` are looked at. Customers see no disk and no other
-        volume."""
+        """Covers the six hours up to `at`. Customers see no disk and no other volume."""
         row, now = self.row(key), timezone.now()
         at = min(AT.of(request) or now, now)
         if is_staff(self.user):

@@ -34,21 +34,19 @@ class TraceShape(Shape):
         of=lambda trace: reverse("api-volume-trace", args=[trace.volume.key, trace.key]),
     )
     host = Ref("The host that traces.")
-    minutes = Integer("For how long it was requested.")
-    state = Choice("Where it stands now.", TraceState.choices)
+    minutes = Integer("Requested length in minutes.")
+    state = Choice("Its current state.", TraceState.choices)
     seconds_left = Integer(
-        "Until a running one ends; null of others.",
+        "Seconds until a running trace ends; otherwise null.",
         of=lambda trace: trace.seconds_left(database_now()),
         null=True,
     )
-    message = Text(
-        "Why it failed, or what is to be known of it, in a sentence for people; empty: nothing."
-    )
+    message = Text("Why it failed, or a note on it, as a sentence for people; empty: none.")
     correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
     by = By("actor.email", null=True)
-    created_at = DateTime("When it was made.")
+    created_at = DateTime("When it was created.")
     begun_at = DateTime("When the host began; null: it has not yet.", null=True)
-    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    ended_at = DateTime("When it ended; null: it has not yet.", null=True)
 
 
 class ChunkShareShape(Shape):
@@ -63,19 +61,19 @@ class TracedSizeShape(Shape):
     """What SSD of one size would serve, by the size of its chunks."""
 
     size_bytes = Integer("Bytes of SSD.")
-    chunks = ChunkShareShape("From the smallest chunks that were traced.", of="shares", many=True)
+    chunks = ChunkShareShape("By chunk size, smallest first.", of="shares", many=True)
     best_chunk_bytes = Integer(
-        "The chunks that serve most reads, of those that a cache of this size can have; null: "
-        "bcache, which has none.",
+        "The chunk size that serves most reads, among those possible for a cache of this size; "
+        "null for bcache, which has no chunks.",
         null=True,
     )
 
 
 class TraceDetailShape(TraceShape):
-    """A trace and what came of it."""
+    """A trace with its results."""
 
     sizes = TracedSizeShape(
-        "From the smallest size; empty before it is done, and where nothing was read.",
+        "By size, smallest first; empty before it ends, and without reads.",
         of=outcome_of,
         many=True,
     )
@@ -118,9 +116,9 @@ class VolumeTraces(TraceResource):
         problems=(422,),
     )
     def post(self, request: Request, key: str) -> Response:
-        """For operators. The host's agent sees every I/O of the volume for so many minutes and
-        keeps counts alone (`docs/security.md`, What heat sees). A volume has one trace at a time,
-        and a host runs one at a time: others wait."""
+        """For operators. The host's agent sees every I/O of the volume for `minutes` and stores
+        only counts (`docs/security.md`, What heat sees). A volume has one trace at a time, and a
+        host runs one at a time: others wait."""
         row, minutes = self.row(key, Right.OPERATE), self.read()["minutes"]
         return self.shown(ask_for_trace(row, minutes, self.requester), status=202)
 
@@ -130,13 +128,13 @@ class OneTrace(TraceResource):
 
     measured = ("seconds_left", "state", "message", "correction", "begun_at", "ended_at", "sizes")
 
-    @operation("volume_trace", "Show a trace and what came of it", TraceDetailShape)
+    @operation("volume_trace", "Show a trace with its results", TraceDetailShape)
     def get(self, request: Request, key: str, trace: str) -> Response:
-        """What came of it stays as long as heat is kept."""
+        """Results are kept as long as heat."""
         return self.shown(self.trace(key, trace))
 
     @operation("volume_trace_cancel", "Cancel a trace", problems=(422,))
     def delete(self, request: Request, key: str, trace: str) -> Response:
-        """For operators. One that is over is refused."""
+        """For operators. Refused once it has ended."""
         cancel_trace(self.trace(key, trace, Right.OPERATE))
         return Response(status=204)

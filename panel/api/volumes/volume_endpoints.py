@@ -51,7 +51,7 @@ from storage.volumes.volume_groups import GroupChoice, groups_of
 UNLISTED: Final = ("destroyed", "previewed")
 """States of what is in no list unless asked for."""
 INCLUDE: Final = OneOf(
-    "include", "`wish`: each volume with what `GET …/wish` answers.", values=("wish",)
+    "include", "`wish`: each volume with the answer of `GET …/wish`.", values=("wish",)
 )
 WAITING = Case(
     When(
@@ -63,7 +63,7 @@ WAITING = Case(
     default=-1.0,
     output_field=FloatField(),
 )
-"""What `Figures.waiting_reads` says of the last sample; what nobody measures comes last."""
+"""`Figures.waiting_reads` of the last sample; volumes without one come last."""
 
 
 class WatchBody(Body):
@@ -127,7 +127,7 @@ FILTERS: Final = (
     Parameter("guest", "Part of the guest's name. Staff only.", "guest__icontains", staff=True),
     Truth(
         "has_drift",
-        "Whether the last inventory shows it other than recorded. Staff only.",
+        "Whether the last inventory differs from the record. Staff only.",
         _has_drift,
         staff=True,
     ),
@@ -158,8 +158,8 @@ class Volumes(JobWork, VolumeResource):
 
     @operation("volumes_list", "List volumes", listing)
     def get(self, request: Request) -> Response:
-        """`sort=-waiting_reads`: first those whose guests wait most for their reads now. Their
-        places change while you read on: ask for as many as you need."""
+        """`sort=-waiting_reads` lists the volumes whose guests currently wait most for reads first.
+        This order changes between pages: request all that you need in one page."""
         rows = self.volumes()
         if not set(STATE.of(request) or ()) & set(UNLISTED):
             rows = rows.existing()
@@ -264,8 +264,8 @@ class VolumeWatch(VolumeResource):
         "volume_watch", "Watch a volume closely", WatchShape, body=WatchBody, problems=(409,)
     )
     def put(self, request: Request, key: str) -> Response:
-        """For operators. For as many minutes the panel has an interval of the volume every ten
-        seconds instead of every minute. A host has at most 16 such volumes."""
+        """For operators. For `minutes`, the panel samples the volume every ten seconds instead of
+        every minute. At most 16 volumes of a host."""
         volume = self.volume(key, Right.OPERATE)
         values, now = self.read(), database_now()
         until = now + timedelta(minutes=values["minutes"])
@@ -274,13 +274,13 @@ class VolumeWatch(VolumeResource):
 
     @operation("volume_watch_end", "End the close watch of a volume")
     def delete(self, request: Request, key: str) -> Response:
-        """For operators. Also where the volume is not watched."""
+        """For operators. Also succeeds if the volume is not watched."""
         close_watch.end_close_watch(self.volume(key, Right.OPERATE))
         return Response(status=204)
 
 
 def _demand_movable(volume: Volume, customer: Customer | None) -> None:
-    """Raise `Busy` or `Refused` where the volume cannot become the customer's, or nobody's."""
+    """Raise `Busy` or `Refused` where the volume cannot move to the customer, or to none."""
     if volume.customer_id == (customer.pk if customer is not None else None):
         return
     if holder := holder_of(volume):

@@ -36,16 +36,14 @@ STATES = ("managed", "found", "planned", "previewed", "missing", "retired", "des
 
 
 class FiguresShape(Shape):
-    """The last interval that was measured; null where nothing can be said."""
+    """The last measured interval; null where unknown."""
 
     at = DateTime("When it happened.")
     read_iops = Float("Reads a second.", null=True)
     write_iops = Float("Writes a second.", null=True)
     read_ms = Float("Milliseconds that a read took on average.", null=True)
     hit_rate = Float("Share of reads served by the cache, 0 to 1.", null=True)
-    waiting_reads = Float(
-        "Reads that wait at a time, on average: the wait of its guest.", null=True
-    )
+    waiting_reads = Float("Average number of waiting reads: how much its guest waits.", null=True)
 
 
 class DifferenceShape(Shape):
@@ -60,8 +58,8 @@ class SlowLimitShape(Shape):
     """From which average read time on a volume is slow: the nearest limit holds."""
 
     ms = Integer("Milliseconds of a read, on average.")
-    of = Choice("What has the limit.", [each.value for each in LimitOf])
-    name = Text("Of the plan or the tag that has it; empty for the others.")
+    of = Choice("The object that has the limit.", [each.value for each in LimitOf])
+    name = Text("Name of the plan or tag that has it; otherwise empty.")
 
 
 class WatchShape(Shape):
@@ -91,50 +89,50 @@ def state_of(row: VolumeSnapshot) -> str:
 
 
 class VolumeShape(Shape):
-    """A volume. What follows `updated_at` is for staff, but for `wish`."""
+    """A volume. Fields after `updated_at` are for staff, except `wish`."""
 
     key = Text("Its name in the API; it never changes.", of="volume.key")
     url = Text("Where the API shows it.", of=lambda shown: url_of(shown.volume))
     label = Text("Display name.", of="volume.label")  # type: ignore[assignment]  # a field, no attribute
     size_bytes = Integer("Bytes.", of="volume.size_bytes")
-    customer = Ref("Whose it is; null: it has no customer.", of="volume.customer", null=True)
-    external_id = Text(
-        "The name of it in your systems; empty where it has none.", of="volume.external_id"
-    )
+    customer = Ref("Its customer; null: none.", of="volume.customer", null=True)
+    external_id = Text("Its name in your systems; empty if it has none.", of="volume.external_id")
     cache = CacheNow(
         "For staff, with the settings of its technology as it has them.", of=cache_now, null=True
     )
-    cache_plan = Ref("What its owner pays for; null: none.", of="volume.cache_plan", null=True)
-    figures = FiguresShape("Null where nothing was measured yet.", of="row.latest", null=True)
-    created_at = DateTime("When it was made.", of="volume.created_at")
-    updated_at = DateTime(
-        "When its record or what its host has of it changed last.", of=_updated_at, required=False
+    cache_plan = Ref(
+        "The plan that its owner pays for; null: none.", of="volume.cache_plan", null=True
     )
-    host = Ref("Null: it is on no host now.", of="row.host", null=True, staff=True)
+    figures = FiguresShape("Null where nothing was measured yet.", of="row.latest", null=True)
+    created_at = DateTime("When it was created.", of="volume.created_at")
+    updated_at = DateTime(
+        "When its record or its state on the host last changed.", of=_updated_at, required=False
+    )
+    host = Ref("Null: it is on no host.", of="row.host", null=True, staff=True)
     vg = Text("Its volume group on the host.", of="row.placement.vg_name", staff=True)
     lv = Text("Its logical volume on the host.", of="row.placement.lv_name", staff=True)
     technology = Choice(
-        "Of its cache, or of the one that it can have.",
+        "Technology of its cache, or of the cache that it can have.",
         SETTINGS,
         of="row.technology.name",
         staff=True,
     )
     layout = Choice(
-        "How its data lies on the host; it never changes.",
+        "Layout of its data on the host; it never changes.",
         LAYOUTS,
         of="volume.layout",
         staff=True,
     )
     tier = Choice("null: it is not on its host.", TIERS, of="row.wish.tier", null=True, staff=True)
-    state = Choice("Where it stands now.", STATES, of=lambda shown: state_of(shown.row), staff=True)
+    state = Choice("Its current state.", STATES, of=lambda shown: state_of(shown.row), staff=True)
     guest = Text(
         "The virtual machine and the disk in it, as the host names them.",
         of="volume.guest",
         staff=True,
     )
-    note = Lines("What staff wrote down about it.", of="volume.note", staff=True)
+    note = Lines("Note by staff.", of="volume.note", staff=True)
     adopted_at = DateTime(
-        "When a person took it into the books; null: Tiercel made it, or it is not adopted.",
+        "When it was adopted; null if Tiercel created it or it is unmanaged.",
         of="volume.adopted_at",
         null=True,
         staff=True,
@@ -152,15 +150,15 @@ class VolumeShape(Shape):
         staff=True,
     )
     slow_limit = SlowLimitShape(
-        "From which average read time on it is slow.", of="row.slow_limit", staff=True
+        "Average read time from which it is slow.", of="row.slow_limit", staff=True
     )
     watched_until = DateTime(
-        "Until when it is watched closely.", of="volume.watched_until", null=True, staff=True
+        "End of its close watch.", of="volume.watched_until", null=True, staff=True
     )
     counts_heat = Boolean(
-        "Whether its host may count how soon its data are used again.", of="volume.counts_heat"
+        "Whether its host may count how soon its data is used again.", of="volume.counts_heat"
     )
-    job = Ref("The job that changes it now.", of="work.holder", null=True, staff=True)
+    job = Ref("The job that currently changes it.", of="work.holder", null=True, staff=True)
     wish = WishNow("With `include=wish`.", required=False)
     drift = DifferenceShape(
         "Differences between the host and the record, also while a job changes the volume.",
@@ -189,13 +187,13 @@ class NewVolumeBody(Body):
 
 
 class VolumeBody(Body):
-    """The books of a volume; nothing of it reaches the host."""
+    """The record of a volume; the host is not changed."""
 
     shows = VolumeShape
     label = Text(required=False, max_length=200)  # type: ignore[assignment]  # a field, no attribute
     customer = Text("Key of the customer. Null: no customer.", required=False, null=True)
     external_id = Text(required=False, allow_blank=True, max_length=64)
-    counts_heat = Boolean("False: what was counted is deleted.", required=False)
+    counts_heat = Boolean("False also deletes the counts.", required=False)
     note = Lines(required=False, allow_blank=True, max_length=NOTE_LIMIT)
 
 
@@ -234,7 +232,7 @@ class VolumeResource(Resource):
         return volumes if is_staff(self.user) else volumes.in_service()
 
     def volume(self, key: str, right: Right | None = None) -> Volume:
-        """The one of this key, for whoever has the right."""
+        """The volume with this key; demands the right, if one is given."""
         volume = get_object_or_404(self.volumes(), key=key)
         if right is not None:
             self.demand(right)

@@ -140,9 +140,9 @@ def meets_life(wish: Wish, body: Json) -> bool:
 
 
 def life_change(row: VolumeSnapshot, body: Json) -> RequestedChange | None:
-    """What is to be done; None where it is so already. Destroying demands the volume's label in
-    `confirm_label`, and waits for the end of the undo window where that is asked for. Raises
-    `Refused`, and `ApiProblem` for a wrong label."""
+    """The requested change; None where the volume already has this state. Destroying demands the
+    volume's label in `confirm_label`, and waits for the end of the undo window where that is asked
+    for. Raises `Refused`, and `ApiProblem` for a wrong label."""
     life: Life = body["life"]
     if life_of(row) == life:
         return None
@@ -174,7 +174,7 @@ def meets_shape(row: VolumeSnapshot, wish: Wish, body: Json) -> bool:
 def shape_change(
     row: VolumeSnapshot, body: Json, change: RequestedChange | None
 ) -> RequestedChange | None:
-    """The change of size and tier beside `change_of_wish`, that of the cache; None where nothing
+    """The change of size and tier (`change_of_wish` has that of the cache); None where nothing
     changes. A volume that goes to SSD loses its cache. Raises `Refused`, and `ApiProblem` for bad
     values."""
     if not any(name in body for name in SHAPE_FIELDS):

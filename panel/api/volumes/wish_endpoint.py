@@ -51,19 +51,20 @@ PUT_ANSWER: Final = PolymorphicProxySerializer(
 ANSWERS: Final[dict[int, Any]] = {
     200: (
         PUT_ANSWER,
-        "The wish is already met; or, with `wait`, the job (JobShape) once it is over. Its `state` "
+        "The wish is already met; or, with `wait`, the job (JobShape) once it has ended. Its "
+        "`state` "
         "says how it ended.",
     ),
     202: (JobShape, "A job fulfils the wish. Location names the job."),
 }
 IF_UNCHANGED: Final = Header(
     IF_MATCH,
-    "The ETag of the wish you read. The answer is 412 if the wish has changed since.",
+    "The ETag of the wish that you read. The answer is 412 if the wish has changed since.",
 )
 
 
 class WishCache(Body, WithSettings):
-    """The wished-for cache."""
+    """The desired cache."""
 
     size_bytes = Integer("Rounded up to whole extents of the volume group.", min_value=1)
     mode = Choice(
@@ -79,7 +80,7 @@ class WishCache(Body, WithSettings):
 
 
 class WishBody(Body):
-    """What the volume should be; what is left out stays. `cache` null is none."""
+    """The desired state of the volume; omitted fields stay. `cache` null means none."""
 
     cache = WishCache("Null: no cache.", null=True, required=False)
     size_bytes = Integer(
@@ -93,7 +94,7 @@ class WishBody(Body):
         ["hdd", "ssd"],
         required=False,
     )
-    flushed = Boolean("Writes dirty data in the cache to the HDD, once.", default=False)
+    flushed = Boolean("Writes the cache's dirty data to the HDD, once.", default=False)
     life = Choice(
         "Without other fields. retired switches the volume off and keeps its data, live "
         "restores "
@@ -109,7 +110,8 @@ class WishBody(Body):
         default="now",
     )
     window = DailyWindowBody(
-        "The job begins in this time of day, and its flush rests outside. Null: at any time. "
+        "The job begins within this time of day, and its flush pauses outside of it. Null: at any "
+        "time. "
         "Default for a job that flushes, removes or replaces a cache: the `cache_window` of its "
         "host.",
         null=True,
@@ -126,9 +128,9 @@ class WishBody(Body):
             raise serializers.ValidationError({"when": "Only with life gone."}, "not_alone")
         alone = [name for name in ("life", "managed") if name in attrs]
         if alone and (shape or attrs["flushed"] or len(alone) > 1):
-            raise serializers.ValidationError({alone[0]: "Ask for this alone."}, "not_alone")
+            raise serializers.ValidationError({alone[0]: "Send this field alone."}, "not_alone")
         if not attrs.get("managed", True):
-            message = "A volume under management stays there until it is destroyed."
+            message = "A managed volume cannot be released; destroy it instead."
             raise serializers.ValidationError({"managed": message}, "unsupported")
         if not alone and not shape:
             error = serializers.ErrorDetail("This field is required.", "required")
@@ -137,14 +139,15 @@ class WishBody(Body):
 
 
 class VolumeWish(VolumeJob):
-    """What a volume should be."""
+    """The desired state of a volume."""
 
     other_scopes = (Scope.DESTROY,)
     checks_version = True
 
     @operation("wish", "Show the wish of a volume", WishNow, problems=(409,))
     def get(self, request: Request, key: str) -> Response:
-        """What the volume is or, while a job changes it, becomes. Send the ETag as If-Match."""
+        """The state of the volume or, while a job changes it, the state that the job works towards.
+        Send the ETag as If-Match."""
         data = self._now(self.row(key))
         return Response(data, headers={"ETag": entity_tag(data, MEASURED)})
 
@@ -196,7 +199,7 @@ class VolumeWish(VolumeJob):
             return self.begun(holder)
         change = _change(row, body)
         if change is None:
-            # What is asked for now is so, whatever the last job did not reach.
+            # The volume already has the requested state, even if the last job failed.
             return Response({**self._now(row), "is_met": True})
         if not self.is_dry:
             self.demand_scope_to(change.kind)

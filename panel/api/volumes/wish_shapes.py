@@ -21,14 +21,14 @@ MODES = ("writethrough", "writeback", "writearound")
 TIERS = ("hdd", "ssd")
 LIVES = ("live", "retired", "gone")
 LIFE: Final = "live, retired (switched off, data kept) or gone (wiped and removed)."
-MODE: Final = "What becomes of writes: writethrough, writeback or writearound."
+MODE: Final = "How writes are cached: writethrough, writeback or writearound."
 UNDONE: Final = (State.FAILED, State.NEEDS_ATTENTION)
 """States of a job whose wish is not met."""
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeWork:
-    """The job that changes a volume now, and the last one where it is asked for; no dry run."""
+    """The job that currently changes a volume and, if requested, the last one; no dry runs."""
 
     holder: Job | None = None
     last: Job | None = None
@@ -76,14 +76,14 @@ class CacheNow(WithSettings, CacheShape):
 
 
 class WishCacheShape(WithSettings):
-    """The cache a volume should have."""
+    """The desired cache of a volume."""
 
     size_bytes = Integer("Rounded up to whole extents of the volume group.", min_value=1)
     mode = Choice(MODE, MODES)
 
 
 class WishShape(Shape):
-    """What a volume should be."""
+    """The desired state of a volume."""
 
     cache = WishCacheShape("Null: no cache.", null=True)
     life = Choice(LIFE, LIVES)
@@ -97,7 +97,7 @@ class LastJobShape(Shape):
     key = Text("Its name in the API; it never changes.")
     url = Text("Where the API shows it.", of=url_of)
     name = Text("Display name.", of=shown_name)
-    state = Choice("Where it stands now.", State.choices)
+    state = Choice("Its current state.", State.choices)
     error_code = Text(
         "Why it failed.",
         of=lambda job: job.error["code"] if job.state in UNDONE and job.error else "",
@@ -111,7 +111,7 @@ def _wish(shown: ShownVolume) -> Wish | None:
 
 
 def _cache(shown: ShownVolume) -> Any:
-    """The cache of the wish; where none can be told, as the host has it."""
+    """The cache of the wish; where there is none, as the host has it."""
     wish, cache = _wish(shown), shown.row.cache
     if wish is not None or cache is None:
         return wish.cache if wish is not None else None
@@ -131,7 +131,7 @@ def _is_met(shown: ShownVolume) -> bool:
 
 
 class WishNow(Shape):
-    """What a volume is or, while a job holds it, becomes."""
+    """The state of a volume or, while a job holds it, its future state."""
 
     object = Choice("What this is: a wish.", ["wish"], of=lambda _: "wish")
     cache = CacheNow("Null: no cache.", of=_cache, null=True)
@@ -146,12 +146,12 @@ class WishNow(Shape):
         staff=True,
     )
     is_met = Boolean(
-        "False while a job still has to fulfil the wish, after one that failed, while "
-        "the volume is missing, and where it differs from what was recorded (`drift`).",
+        "False while a job still has to fulfil the wish, after a failed job, while the volume is "
+        "missing, and where it differs from its record (`drift`).",
         of=_is_met,
     )
     job = Ref(
-        "The job at work; null: none, and for customers.",
+        "The current job; null: none, and for customers.",
         of="work.holder",
         customers=lambda _: None,
         null=True,
@@ -169,7 +169,7 @@ def life_of(row: VolumeSnapshot) -> Life:
 
 
 def _is_as_recorded(row: VolumeSnapshot) -> bool:
-    """False for what is not created yet, is missing, or was changed by somebody else."""
+    """False for a volume that is not created yet, is missing, or was changed outside Tiercel."""
     if row.volume.destroyed_at is not None:
         return True
     placement = row.placement

@@ -23,7 +23,7 @@ class CallBody(Body):
     call that is meant, so that a captured body is of no use for another call."""
 
     call = Text(
-        "The name of the call, as in its address: refused at any other.",
+        "The name of the call, as in its address; refused at another address.",
         required=False,
         max_length=32,
     )
@@ -33,7 +33,7 @@ class OfCustomer(CallBody):
     """A customer, by the billing system's name or by key."""
 
     customer_external_id = Text(
-        "The customer, by the name of it in your systems.", required=False, max_length=64
+        "The customer, by its name in your systems.", required=False, max_length=64
     )
     customer = Text("The customer.", required=False)
 
@@ -46,7 +46,7 @@ class OfVolume(CallBody):
     """A volume, by the billing system's name or by key."""
 
     volume_external_id = Text(
-        "The volume, by the name of it in your systems.", required=False, max_length=64
+        "The volume, by its name in your systems.", required=False, max_length=64
     )
     volume = Text("The volume.", required=False)
 
@@ -56,50 +56,50 @@ class OfVolume(CallBody):
 
 
 class MandateBody(Body):
-    """What the customer lets you charge, in minor units; null is unknown, and nothing is charged
-    against what is unknown."""
+    """The limits for charging the customer, in minor units; null is unknown, and nothing is charged
+    then."""
 
     currency = Pattern("ISO 4217, such as EUR.", "^[A-Z]{3}$")
     cap_charge_minor = Integer(
-        "Maximum for one charge, in minor units; null: not known.",
+        "Maximum for one charge, in minor units; null: unknown.",
         min_value=0,
         null=True,
         required=False,
     )
     cap_period_minor = Integer(
-        "Maximum for a calendar month (UTC), in minor units; null: not known.",
+        "Maximum for a calendar month (UTC), in minor units; null: unknown.",
         min_value=0,
         null=True,
         required=False,
     )
     earliest_next_at = DateTime(
-        "Nothing may be charged earlier; null: not known.", null=True, required=False
+        "Nothing may be charged before this time; null: unknown.", null=True, required=False
     )
 
 
 class CreateCustomerBody(CallBody):
     """A customer and, with `email`, its owner; `external_id` is your name for it."""
 
-    external_id = Text("The name of it in your systems; empty where it has none.", max_length=64)
+    external_id = Text("Its name in your systems; empty if it has none.", max_length=64)
     name = Text("Display name.", max_length=200)
-    email = Email("E-mail address of the owner; left out: no account is made.", required=False)
+    email = Email("E-mail address of the owner; omitted: no account is created.", required=False)
     person_name = Text("The owner's name.", max_length=150, required=False, allow_blank=True)
-    mandate = MandateBody("What the customer lets you charge.", required=False)
+    mandate = MandateBody("The limits for charging the customer.", required=False)
 
 
 class SetMandateBody(OfCustomer):
-    """The mandate as it is now, whole."""
+    """The whole current mandate."""
 
-    mandate = MandateBody("What the customer lets you charge.")
+    mandate = MandateBody("The limits for charging the customer.")
 
 
 class BindVolumeBody(OfCustomer):
-    """The volume `volume` (key) becomes the customer's; `volume_external_id` is your name for it,
-    or, without the key, the name it has already."""
+    """Assigns the volume `volume` (key) to the customer. `volume_external_id` becomes your name for
+    it or, without the key, finds the volume."""
 
     volume = Text("The volume.", required=False)
     volume_external_id = Text(
-        "The volume, by the name of it in your systems.", required=False, max_length=64
+        "The volume, by its name in your systems.", required=False, max_length=64
     )
 
     def validate(self, attrs: Json) -> Json:
@@ -111,11 +111,11 @@ class BindVolumeBody(OfCustomer):
 
 
 class ChangePlanBody(OfVolume):
-    """Another plan for a volume, by key or name; null is no cache."""
+    """Another plan for a volume, by key or name; null means no cache."""
 
     plan = Text("Key or name of the plan; null: no cache.", null=True)
     when = Choice(
-        "Default: a lower price begins with the next period, everything else now.",
+        "Default: a lower price starts with the next period, everything else at once.",
         ["now", "period_end"],
         required=False,
     )
@@ -129,7 +129,9 @@ class ChangePlanBody(OfVolume):
     def validate(self, attrs: Json) -> Json:
         """A price has a currency."""
         if ("price_minor" in attrs) != ("currency" in attrs):
-            error = serializers.ErrorDetail("Give price_minor and currency, or none.", "required")
+            error = serializers.ErrorDetail(
+                "Give both price_minor and currency, or neither.", "required"
+            )
             raise serializers.ValidationError({"currency": error})
         return super().validate(attrs)
 
@@ -138,11 +140,11 @@ class TerminateBody(CallBody):
     """All volumes of a customer, or one volume."""
 
     customer_external_id = Text(
-        "The customer, by the name of it in your systems.", required=False, max_length=64
+        "The customer, by its name in your systems.", required=False, max_length=64
     )
     customer = Text("The customer.", required=False)
     volume_external_id = Text(
-        "The volume, by the name of it in your systems.", required=False, max_length=64
+        "The volume, by its name in your systems.", required=False, max_length=64
     )
     volume = Text("The volume.", required=False)
 
@@ -155,10 +157,10 @@ class LoginLinkBody(OfCustomer):
     """A link for one of the customer's people (the first owner without `email`), to the plans of
     `volume` (key) or `volume_external_id`, else to the list of volumes."""
 
-    email = Email("Who signs in; left out: the first owner.", required=False)
+    email = Email("The person who signs in; omitted: the first owner.", required=False)
     volume = Text("The volume.", required=False)
     volume_external_id = Text(
-        "The volume, by the name of it in your systems.", required=False, max_length=64
+        "The volume, by its name in your systems.", required=False, max_length=64
     )
     seconds = Integer("How long the link works.", min_value=10, max_value=600, default=60)
 
@@ -175,12 +177,12 @@ class DecideOrderBody(CallBody):
     made_plain = ("reason",)
 
     order = Text("Key of the order.")
-    decision = Choice("approve carries the order out, refuse ends it.", ["approve", "refuse"])
+    decision = Choice("approve carries out the order, refuse ends it.", ["approve", "refuse"])
     reason = Text("Why it is refused.", required=False, allow_blank=True, max_length=4 * MAX_REASON)
 
 
 class StatusBody(CallBody):
-    """How an order or a job is getting on."""
+    """The state of an order or a job."""
 
     order = Text("Key of the order.", required=False)
     job = Text("Key of the job.", required=False)

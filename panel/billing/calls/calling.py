@@ -12,7 +12,7 @@ from panel.api.framework.shape import Json
 from storage.models import Customer, Volume
 
 ACTOR = "billing"
-"""What histories and the audit trail call whoever signs."""
+"""The name of the caller in histories and the audit trail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class CallDefinition:
-    """`act` runs in one transaction. A call that `only_reads` is answered anew each time; one that
+    """`act` runs in one transaction. A call that `only_reads` is executed each time; one that
     `tells_once` gives out a secret, which is not kept for a second answer."""
 
     name: str
@@ -57,7 +57,7 @@ def customer_of(body: Json) -> Customer:
     """By the billing system's name or by key; raises `ApiProblem` (404)."""
     customer = Customer.objects.filter(**_names(body, "customer")).first()
     if customer is None:
-        raise missing("customer", "Make it with create-customer first.")
+        raise missing("customer", "First create it with create-customer.")
     return customer
 
 
@@ -66,7 +66,7 @@ def volume_of(body: Json) -> Volume:
     volumes = Volume.objects.existing().select_related("customer", "cache_plan")
     volume = volumes.filter(**_names(body, "volume")).first()
     if volume is None:
-        raise missing("volume", "Bind it with bind-volume first.")
+        raise missing("volume", "First bind it with bind-volume.")
     return volume
 
 

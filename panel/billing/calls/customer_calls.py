@@ -22,8 +22,8 @@ from storage.models import Customer, Member
 
 
 def create_customer(body: Json, _: Caller) -> CallResult:
-    """The customer of an `external_id`: a new one, or the one that is there, with what is said of
-    its owner and mandate added. Its name is not changed."""
+    """Creates the customer of an `external_id`, or finds the existing one and adds the given owner
+    and mandate. An existing name is not changed."""
     customer = Customer.objects.filter(external_id=body["external_id"]).first()
     is_new = customer is None
     if customer is None:
@@ -37,14 +37,14 @@ def create_customer(body: Json, _: Caller) -> CallResult:
 
 
 def set_mandate(body: Json, _: Caller) -> CallResult:
-    """The mandate as it is now; what is left out is unknown."""
+    """Replaces the mandate; omitted fields become unknown."""
     customer = customer_of(body)
     _mandate(customer, body["mandate"])
     return CallResult({"customer": customer.key})
 
 
 def suspend(body: Json, _: Caller) -> CallResult:
-    """Nothing can be ordered from now on; data, caches and what runs already stay."""
+    """No new orders; data, caches and running jobs are not affected."""
     customer = customer_of(body)
     Customer.objects.filter(pk=customer.pk, suspended_at=None).update(suspended_at=Now())
     return CallResult({"customer": customer.key, "is_suspended": True})
@@ -58,7 +58,7 @@ def unsuspend(body: Json, _: Caller) -> CallResult:
 
 
 def login_link(body: Json, _: Caller) -> CallResult:
-    """An address that signs one of the customer's people in, once."""
+    """A one-time address that signs in one of the customer's people."""
     customer = customer_of(body)
     people_of = Member.objects.filter(customer=customer, user__is_active=True)
     people_of = people_of.select_related("user").order_by("id")
@@ -67,19 +67,19 @@ def login_link(body: Json, _: Caller) -> CallResult:
     else:
         member = people_of.filter(role=MemberRole.OWNER).first()
     if member is None:
-        raise missing("person", "Name the owner's address with create-customer first.")
+        raise missing("person", "First give the owner's address with create-customer.")
     path = reverse("my-volumes")
     if body.get("volume") or body.get("volume_external_id"):
         volume = volume_of(body)
         if volume.customer_id != customer.pk:
-            raise missing("volume", "Bind it with bind-volume first.")
+            raise missing("volume", "First bind it with bind-volume.")
         path = reverse("my-plan", args=[volume.key])
     url = login_links.make_link(member.user, path, body["seconds"])
     return CallResult({"url": url, "seconds": body["seconds"]})
 
 
 def _own(customer: Customer, email: str, name: str) -> None:
-    """Let the person be an owner; somebody new has no password, and comes by a link."""
+    """Make the person an owner; a new person has no password and signs in by a link."""
     person = User.objects.filter(email__iexact=email).first()
     if person is None:
         person = people.add(email=email, password=None, name=name)
@@ -87,7 +87,7 @@ def _own(customer: Customer, email: str, name: str) -> None:
         raise ApiProblem(
             422,
             "is_staff",
-            "This address belongs to somebody of the provider.",
+            "This address belongs to a member of the provider's staff.",
             "Give the customer's own address.",
         )
     Member.objects.get_or_create(
@@ -103,7 +103,7 @@ def _mandate(customer: Customer, body: Json) -> None:
 
 
 def usage_lines(body: Json, _: Caller) -> CallResult:
-    """The lines written in a month (UTC), as `usage.line` messages told them, oldest first."""
+    """The lines written in a month (UTC), as `usage.line` messages reported them, oldest first."""
     customer = customer_of(body)
     year, month = map(int, body["month"].split("-"))
     begin, end = period(datetime(year, month, 1, tzinfo=UTC))

@@ -19,7 +19,7 @@ from storage.models import CachePlan
 
 
 def change_plan(body: Json, caller: Caller) -> CallResult:
-    """An order of the billing system: it asks nobody's leave and is asked for none."""
+    """An order of the billing system: it needs no authorisation."""
     volume = volume_of(body)
     agreed = (body["price_minor"], body["currency"]) if "price_minor" in body else None
     order = place_order(
@@ -40,7 +40,7 @@ def change_plan(body: Json, caller: Caller) -> CallResult:
 
 
 def decide_order(body: Json, _: Caller) -> CallResult:
-    """Approve or refuse an order that waits for it."""
+    """Approves or refuses an order that was answered with pending."""
     order = _order(body["order"])
     same: tuple[OrderState, ...]
     if body["decision"] == "approve":
@@ -60,12 +60,12 @@ def decide_order(body: Json, _: Caller) -> CallResult:
 
 
 def status(body: Json, _: Caller) -> CallResult:
-    """An order or a job: pending until it is over."""
+    """An order or a job; `pending` until it has ended."""
     if body.get("order"):
         return _of_order(_order(body["order"]))
     job = Job.objects.filter(key=body["job"]).first()
     if job is None:
-        raise missing("job", "Name one that an answer named.")
+        raise missing("job", "Use an id from an earlier answer.")
     data = {"job": job.key, "state": job.state, "reason": job.error.get("message", "")}
     return _result(data, is_over=job.state in OVER, is_good=job.state == State.SUCCEEDED)
 
@@ -94,7 +94,7 @@ def _result(data: Json, *, is_over: bool, is_good: bool) -> CallResult:
 def _order(key: str) -> Order:
     order = Order.objects.select_related("job", "volume", "customer").filter(key=key).first()
     if order is None:
-        raise missing("order", "Name the order of a message.")
+        raise missing("order", "Use the order of a message.")
     return order
 
 

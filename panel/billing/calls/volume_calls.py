@@ -24,7 +24,8 @@ NOT_BEGUN = (OrderState.SCHEDULED, *authorisation.ASKED)
 
 
 def bind_volume(body: Json, _: Caller) -> CallResult:
-    """The volume is the customer's, under the billing system's name. Nothing reaches the host."""
+    """Assigns the volume to the customer, under the billing system's name. The host is not
+    changed."""
     customer = customer_of(body)
     volume = hold_one(volume_of(body))
     if volume.customer_id != customer.pk:
@@ -52,8 +53,8 @@ def bind_volume(body: Json, _: Caller) -> CallResult:
 
 
 def terminate(body: Json, caller: Caller) -> CallResult:
-    """Volumes are switched off and keep their data until somebody destroys them; all of a call's
-    or none. A customer whose volumes all end is suspended too."""
+    """Switches volumes off; they keep their data until an admin destroys them. A call applies to
+    all of its volumes or to none. A call for a whole customer also suspends it."""
     if body.get("volume") or body.get("volume_external_id"):
         volumes = [volume_of(body)]
     else:

@@ -14,7 +14,7 @@ from psycopg.types.datetime import TimestamptzLoader
 
 from storage import row_security
 
-STAND = "SELECT set_config('tiercel.wall', %s, false)"
+SET_SCOPE = "SELECT set_config('tiercel.wall', %s, false)"
 
 
 class UtcLoader(TimestamptzLoader):
@@ -44,13 +44,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
     statement whose rows it may see, where that has changed (`storage.row_security`). Compiles no
     statement."""
 
-    _told: str | None = None
-    """What the session was told last; None where it may have forgotten."""
+    _session_scope: str | None = None
+    """The scope that the session has; None where it may have lost it."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Connect."""
         connection = super().get_new_connection(conn_params)
-        self._told = None
+        self._session_scope = None
         # Nothing is prepared for being asked often: only what a `prepared_cursor` is given.
         connection.prepare_threshold = sys.maxsize
         if self.timezone is UTC:
@@ -66,7 +66,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Every statement of Django goes through here, COPY too."""
-        self._tell()
+        self._set_session_scope()
         return super().create_cursor(name)
 
     def prepared_cursor(self) -> Any:
@@ -74,37 +74,37 @@ class DatabaseWrapper(base.DatabaseWrapper):
         (`storage.compiled_query`): PostgreSQL needs longer to plan them than to run them."""
         self.ensure_connection()
         with self.wrap_database_errors:
-            self._tell()
+            self._set_session_scope()
             cursor = PreparedCursor(self.connection)
         return self._prepare_cursor(cursor)  # type: ignore[attr-defined]
 
     def is_usable(self) -> bool:
-        """Telling it is as good a question as any: it saves a request one."""
+        """Setting the scope tests the connection, and saves a request a query of its own."""
         if self.connection is None:
             return False
-        self._told = None
+        self._session_scope = None
         try:
-            self._tell()
+            self._set_session_scope()
         except Error:
             return False
         return True
 
     def _rollback(self) -> None:
         super()._rollback()  # type: ignore[misc]
-        # What was told within the transaction is forgotten with it.
-        self._told = None
+        # A rollback also undoes a scope that was set within the transaction.
+        self._session_scope = None
 
     def _savepoint_rollback(self, sid: str) -> None:
         super()._savepoint_rollback(sid)  # type: ignore[misc]
-        self._told = None
+        self._session_scope = None
 
-    def _tell(self) -> None:
-        standing = row_security.standing()
-        if standing == self._told:
+    def _set_session_scope(self) -> None:
+        scope = row_security.current_scope()
+        if scope == self._session_scope:
             return
         # After an error nothing but a rollback is accepted, and nothing else is seen either.
         if self.connection.info.transaction_status == TransactionStatus.INERROR:
             return
         with self.connection.cursor() as cursor:
-            cursor.execute(STAND, [standing])
-        self._told = standing
+            cursor.execute(SET_SCOPE, [scope])
+        self._session_scope = scope

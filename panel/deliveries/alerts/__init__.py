@@ -1,5 +1,5 @@
-"""Who is told of alerts, and how.
+"""Messages of alerts to their recipients.
 
-In: events of alerts that are to be told (`jobs.alerts`). Out: e-mails, webhooks, a daily digest,
-and a sign of life to a dead-man's switch.
+In: events of alerts that notify (`jobs.alerts`). Out: e-mails, webhooks, a daily digest, and a
+sign of life to a dead-man's switch.
 """

@@ -116,8 +116,8 @@ def _letter(row: AlertDelivery, stories: Sequence[AlertStory]) -> AlertLetter:
 
 
 def _digest(route: AlertRoute) -> AlertLetter:
-    """What is open and what ended on the hosts that the route is about. What follows from another
-    alert is listed where that one is on none of them."""
+    """Open and just resolved alerts of the hosts in the route's scope. An effect is listed where
+    its cause is on none of them."""
     prefetch_related_objects([route], "hosts")
     now = database_now()
     alerts = Alert.objects.with_names()
@@ -134,10 +134,10 @@ def _digest(route: AlertRoute) -> AlertLetter:
 def alert_message(
     row: AlertDelivery, letter: AlertLetter, stories: Sequence[AlertStory]
 ) -> EmailMessage:
-    """The mail; those of one alert are one conversation."""
+    """The e-mail; those of one alert form one thread."""
     user = row.its_route.user
     if user is None:
-        raise ValueError("nobody to send it to")
+        raise ValueError("the route has no person")
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
     headers = {"Message-ID": f"<alert-{row.key}@{domain}>", "Auto-Submitted": "auto-generated"}
     if stories:

@@ -1,5 +1,4 @@
-"""What messages of alerts say: subject and text, for mails and chats. Pure but for the addresses of
-pages."""
+"""Subject and text of alert messages, for e-mail and chat. Pure but for the addresses of pages."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ BACK: Final = AlertEventKind.RESOLVED
 
 @dataclass(frozen=True, slots=True)
 class AlertLetter:
-    """The subject is one line; `rank` the gravest of what is not over, 3 where all is; `url` the
-    page where it leads to."""
+    """The subject is one line; `rank` the gravest of the unresolved alerts, 3 where all are
+    resolved; `url` the page that it links to."""
 
     subject: str
     text: str
@@ -36,7 +35,7 @@ class AlertLetter:
 
 @dataclass(frozen=True, slots=True)
 class AlertStory:
-    """An alert with what happened to it, oldest first, and the names of what follows from it."""
+    """An alert with its events, oldest first, and the names of what it affects."""
 
     alert: Alert
     events: tuple[AlertEvent, ...]
@@ -87,7 +86,7 @@ def _prefix(event: AlertEvent) -> str:
 
 
 def _short(story: AlertStory) -> str:
-    message = story.alert.told_message.split(". ")[0].rstrip(".")
+    message = story.alert.shown_message.split(". ")[0].rstrip(".")
     return message if 0 < len(message) <= 90 else name_of(story.alert.title_code)
 
 
@@ -96,7 +95,7 @@ def _part(story: AlertStory) -> str:
     lines = [f"{alert.place}: {name_of(alert.title_code)}"]
     if story.is_over:
         how = story.last.text or f"Resolved after {_lasted(alert)}."
-        lines.append(f"{how} The problem was: {alert.told_message}")
+        lines.append(f"{how} The problem was: {alert.shown_message}")
         return "\n".join((*lines, _page("alert", alert.key)))
     event = story.last
     if event.kind not in (AlertEventKind.OPENED, AlertEventKind.WORSENED) and event.text:
@@ -118,7 +117,7 @@ def _part(story: AlertStory) -> str:
 
 
 def _why_slow(alert: Alert) -> str:
-    """The address of the card that explains it; "" where there is none."""
+    """The address of the card that explains the slowness; "" where there is none."""
     volume, host = alert.volume, alert.host
     keys = volume.key if volume is not None else "", host.key if host is not None else ""
     path = why_slow_path(alert.code, *keys, alert.subject)
@@ -136,7 +135,7 @@ def _lasted(alert: Alert) -> str:
 
 
 def digest_of(open_now: Sequence[Alert], resolved: int, at: datetime) -> AlertLetter:
-    """The daily summary: what is open, the gravest first, and how many ended."""
+    """The daily summary: open alerts, the gravest first, and how many were resolved."""
     rank = min((each.rank for each in open_now), default=3)
     lines = [f"{counted(len(open_now), 'alert')} open, {resolved} resolved in the last 24 hours."]
     for each in open_now[:SHOWN_EVENTS]:
@@ -150,20 +149,20 @@ def digest_of(open_now: Sequence[Alert], resolved: int, at: datetime) -> AlertLe
 
 
 def _handled(alert: Alert) -> str:
-    """Why nobody is told of it now; "" where somebody is."""
+    """Why the alert sends no messages now; "" where it does."""
     if alert.acknowledged_at is not None:
         return f" (acknowledged: {alert.acknowledged_reason})"
     return f" ({alert.get_hushed_by_display()})" if alert.hushed_by else ""
 
 
 def test_letter(name: str) -> AlertLetter:
-    """A message that means nothing."""
+    """A test message."""
     text = f"Test message from {settings.TIERCEL_PUBLIC_URL} to “{name}”. Delivery works."
     return AlertLetter("[Tiercel] Test message", text + _foot(), 3, _page("alerts"))
 
 
 def things_of(effects: Iterable[Alert]) -> tuple[tuple[str, ...], int]:
-    """The first names of what follows from an alert, and how many they are."""
+    """The first names of what an alert affects, and their number."""
     names = [
         each.volume.label if each.volume is not None else each.subject or each.place
         for each in effects
@@ -181,6 +180,6 @@ def _page(name: str, *args: str) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line: a host may send anything, a header of a mail may not hold it."""
+    """On one line: a host may send anything, and a mail header must not break."""
     line = " ".join(text.split())
     return line if len(line) <= SUBJECT_LENGTH else f"{line[: SUBJECT_LENGTH - 1]}…"

@@ -1,4 +1,4 @@
-"""Which message goes to whom, and when: from events that are to be told to rows that are sent."""
+"""Which message goes to which recipient, and when: from events to rows that are sent."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ AT_ONCE: Final = 500
 
 @durable("route")
 def route_events(at: datetime | None = None) -> int:
-    """Write the messages of all events that have none yet: one for each route, whatever happened
-    at this moment. Those of a route's quiet hours gather in one that waits for their end. `at` is
-    the database's time for a test."""
+    """Write the messages of all events that have none yet: one for each route, however many events
+    there are. During a route's quiet hours they gather in one message that waits for their end.
+    `at` replaces the database's time in tests."""
     now = at or database_now()
     events = list(
         AlertEvent.objects.unrouted()
@@ -36,25 +36,27 @@ def route_events(at: datetime | None = None) -> int:
     )
     if not events:
         return 0
-    told_before = _told_before(events)
+    notified_before = _notified_before(events)
     for route in AlertRoute.objects.in_use().prefetch_related("hosts"):
-        heard = [each for each in events if hears(route, each, told_before)]
-        _write(route, heard, now)
+        relevant = [each for each in events if is_notified_of(route, each, notified_before)]
+        _write(route, relevant, now)
     AlertEvent.objects.filter(pk__in=[each.pk for each in events]).update(routed_at=now)
     transaction.on_commit(announce_alerts, robust=True)
     return len(events)
 
 
 def announce_alerts() -> None:
-    """Have what is due sent; the sweep does it too."""
+    """Have due messages sent; the sweep does so, too."""
     notify_workers.send(TASK)
 
 
-def hears(route: AlertRoute, event: AlertEvent, told_before: set[tuple[int, int]]) -> bool:
-    """Whether the route is told of the event. Who was told of an alert is told that it is over;
-    that it flaps, all tiers are told which it has reached."""
+def is_notified_of(
+    route: AlertRoute, event: AlertEvent, notified_before: set[tuple[int, int]]
+) -> bool:
+    """Whether the route receives the event. The end of an alert goes to those who were notified of
+    it; that it flaps, to all tiers that it has reached."""
     if event.kind == AlertEventKind.RESOLVED:
-        return (route.pk, event.alert_id) in told_before
+        return (route.pk, event.alert_id) in notified_before
     is_turn = event.tier == route.tier
     if event.kind == AlertEventKind.FLAPPING:
         is_turn = route.tier <= event.tier
@@ -62,16 +64,16 @@ def hears(route: AlertRoute, event: AlertEvent, told_before: set[tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class UntoldHost:
-    """A host of which the first tier is not told all that is an error: `untold` is "anything", or
-    "errors" where they are told of data at risk."""
+class HostWithoutRecipient:
+    """A host whose errors do not all reach tier 1: `unnotified_of` is "anything", or "errors" where
+    data at risk does."""
 
     host: Host
-    untold: Literal["anything", "errors"]
+    unnotified_of: Literal["anything", "errors"]
 
 
-def untold_hosts() -> tuple[UntoldHost, ...]:
-    """Hosts in use whose errors nobody is told at once. Four queries at most, mostly one."""
+def hosts_without_recipient() -> tuple[HostWithoutRecipient, ...]:
+    """Hosts in use whose errors have no recipient in tier 1. At most four queries, mostly one."""
     first = AlertRoute.objects.in_use().filter(tier=1, most_rank__gte=0)
     if first.filter(most_rank__gte=1, sites=[], tags=[], hosts=None).exists():
         return ()
@@ -80,18 +82,17 @@ def untold_hosts() -> tuple[UntoldHost, ...]:
     for host in Host.objects.active().only("key", "name", "site", "tags").order_by("name_order"):
         ranks = [route.most_rank for route in routes if is_about(route, host)]
         if max(ranks, default=-1) < 1:
-            gaps.append(UntoldHost(host, "errors" if ranks else "anything"))
+            gaps.append(HostWithoutRecipient(host, "errors" if ranks else "anything"))
     return tuple(gaps)
 
 
-def untold_beside_others() -> tuple[UntoldHost, ...]:
-    """The same where somebody is told of something: that nobody is told at all, is said once."""
-    return untold_hosts() if AlertRoute.objects.in_use().exists() else ()
+def hosts_without_other_recipient() -> tuple[HostWithoutRecipient, ...]:
+    """The same, but none where there are no recipients at all: the panel reports that once."""
+    return hosts_without_recipient() if AlertRoute.objects.in_use().exists() else ()
 
 
 def is_about(route: AlertRoute, host: Host | None) -> bool:
-    """Whether the host is one of those that the route is about. None: what concerns all hosts
-    concerns those."""
+    """Whether the host is in the route's scope. None, for all hosts, is in every scope."""
     if host is None:
         return True
     hosts = {each.pk for each in route.hosts.all()}
@@ -100,8 +101,8 @@ def is_about(route: AlertRoute, host: Host | None) -> bool:
     return host.pk in hosts or host.site in route.sites or bool({*host.tags} & {*route.tags})
 
 
-def _told_before(events: Sequence[AlertEvent]) -> set[tuple[int, int]]:
-    """Route and alert, where the route was told of it before; also by one of these events."""
+def _notified_before(events: Sequence[AlertEvent]) -> set[tuple[int, int]]:
+    """Pairs of route and alert: the route was notified before, or is by one of these events."""
     over = [each.alert_id for each in events if each.kind == AlertEventKind.RESOLVED]
     sent = AlertDelivery.events.through.objects.filter(
         alertevent__alert__in=over, alertdelivery__route__isnull=False
@@ -110,7 +111,9 @@ def _told_before(events: Sequence[AlertEvent]) -> set[tuple[int, int]]:
     before = {(int(route), int(alert)) for route, alert in pairs}
     begun = [each for each in events if each.kind != AlertEventKind.RESOLVED]
     for route in AlertRoute.objects.in_use().prefetch_related("hosts"):
-        before |= {(route.pk, each.alert_id) for each in begun if hears(route, each, set())}
+        before |= {
+            (route.pk, each.alert_id) for each in begun if is_notified_of(route, each, set())
+        }
     return before
 
 
@@ -124,7 +127,7 @@ def _write(route: AlertRoute, events: Sequence[AlertEvent], now: datetime) -> No
         if each not in held and each.kind == AlertEventKind.RESOLVED and each.alert_id in waited_for
     ]
     at_once = [each for each in events if each not in held and each not in ends]
-    # What waits for another message keeps nothing else waiting.
+    # A message that waits for another one must not delay the rest.
     for together in filter(None, (at_once, ends)):
         AlertDelivery.objects.create(route=route).events.set(together)
     if held and end is not None:
@@ -138,19 +141,18 @@ def _write(route: AlertRoute, events: Sequence[AlertEvent], now: datetime) -> No
 
 
 def _on_their_way(route: AlertRoute) -> set[int]:
-    """The alerts that a message to the route is about which was not taken yet."""
+    """The alerts of unsent messages to the route."""
     unsent = AlertDelivery.objects.unsent().filter(route=route, events__isnull=False)
     return set(unsent.values_list("events__alert", flat=True))
 
 
 def is_awake(route: AlertRoute, rank: int, at: datetime) -> bool:
-    """Whether a message of that gravity is sent at once."""
+    """Whether a message of that rank is sent at once."""
     return quiet_until(route, at) is None or (rank == 0 and route.risk_pierces)
 
 
 def quiet_until(route: AlertRoute, at: datetime) -> datetime | None:
-    """The end of the quiet hours that the moment is in; None outside of them. They may span
-    midnight."""
+    """The end of the quiet hours at that moment; None outside of them. They may span midnight."""
     start, end = route.quiet_start, route.quiet_end
     if start is None or end is None or start == end:
         return None
@@ -164,7 +166,7 @@ def quiet_until(route: AlertRoute, at: datetime) -> datetime | None:
 
 
 def first_due(message: AlertDelivery, rank: int) -> datetime:
-    """When the message was to be sent first; `rank` is the gravest of its events."""
+    """When the message was first due; `rank` is the gravest of its events."""
     route, written = message.its_route, message.created_at
     end = quiet_until(route, written)
     is_held = message.purpose == AlertDelivery.Purpose.EVENTS
@@ -172,8 +174,8 @@ def first_due(message: AlertDelivery, rank: int) -> datetime:
 
 
 def write_digests(at: datetime | None = None) -> int:
-    """The daily summaries whose hour has come on their route's clock, each once a day; also later
-    that day, where nobody looked in that hour or the clock was put forward over it."""
+    """Write the daily summaries that are due on their route's clock, each once a day; also later
+    that day, where no worker ran in that hour or daylight saving skipped it."""
     now, written = at or database_now(), 0
     for route in AlertRoute.objects.in_use().filter(digest_hour__isnull=False):
         local = route.local(now)
@@ -187,23 +189,23 @@ def write_digests(at: datetime | None = None) -> int:
 
 
 def why_no_test(route: AlertRoute) -> str:
-    """Why a test would not arrive, "" where it may."""
+    """Why a test would not arrive; "" where it can."""
     if not route.is_on:
         return "It is switched off."
     is_there = AlertRoute.objects.switched_on().filter(pk=route.pk).exists()
-    return "" if is_there else "Its person is no member of the staff any more."
+    return "" if is_there else "This person is no longer on the staff."
 
 
 def write_test(route: AlertRoute) -> AlertDelivery:
-    """A message that means nothing, sent at once whatever the hour, and also in a pause."""
+    """A test message, sent at once at any hour, also during a pause."""
     row = AlertDelivery.objects.create(route=route, purpose=AlertDelivery.Purpose.TEST)
     transaction.on_commit(announce_alerts, robust=True)
     return row
 
 
 def prune_alert_messages(now: datetime) -> None:
-    """Forget what was delivered or given up long ago; the events stay. Messages of an alert stay as
-    long as it does: who was told of it is told that it is over."""
+    """Delete messages that were delivered or given up long ago; the events stay. Messages of an
+    unresolved alert stay: their recipients must be notified of its end."""
     ended = Q(delivered_at__lt=now - KEPT) | Q(given_up_at__lt=now - KEPT)
     lasting = AlertEvent.objects.filter(alert__in=Alert.objects.lasting_after(now - KEPT))
     AlertDelivery.objects.filter(ended).exclude(events__in=lasting).delete()

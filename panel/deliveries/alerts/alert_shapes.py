@@ -24,7 +24,7 @@ MATRIX_LENGTH: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class AlertRequest:
-    """What is sent to an address."""
+    """The HTTP request to an address."""
 
     url: str
     body: bytes
@@ -34,8 +34,8 @@ class AlertRequest:
 
 @dataclass(frozen=True, slots=True)
 class AlertTarget:
-    """Where a message goes: the kind of the address, the address, and the secret that signs or
-    opens it, "" for none."""
+    """Where a message goes: the kind of address, the address, and the secret that signs or
+    authorises, "" for none."""
 
     kind: RouteKind
     url: str
@@ -50,7 +50,7 @@ def request_of(
     stories: Sequence[AlertStory],
     at: datetime,
 ) -> AlertRequest:
-    """`name` is the message's own, the same for each try."""
+    """`name` identifies the message and is the same for each attempt."""
     if target.kind == RouteKind.NTFY:
         return _ntfy(target, letter)
     if target.kind == RouteKind.SLACK:
@@ -65,8 +65,8 @@ def request_of(
 def webhook_body(
     purpose: str, letter: AlertLetter, stories: Sequence[AlertStory], at: datetime
 ) -> dict[str, Any]:
-    """By Standard Webhooks: `type`, `timestamp`, `data`. `alert.opened` and so on where all of it
-    is of one kind, else `alert.changed`."""
+    """By Standard Webhooks: `type`, `timestamp`, `data`. The type is `alert.opened` and so on where
+    all events are of one kind, else `alert.changed`."""
     kinds = {each.last.kind for each in stories}
     kind = purpose if purpose != "events" else kinds.pop() if len(kinds) == 1 else "changed"
     return {
@@ -105,7 +105,7 @@ def _iso(at: datetime | None) -> str | None:
 
 
 def _ntfy(target: AlertTarget, letter: AlertLetter) -> AlertRequest:
-    """To the server of a topic's address, as JSON: a header could not hold every letter."""
+    """To the server of a topic's address, as JSON: a header cannot hold every character."""
     parts = urlsplit(target.url)
     folder, _, topic = parts.path.rstrip("/").rpartition("/")
     base = urlunsplit((parts.scheme, parts.netloc, f"{folder}/", "", ""))
@@ -121,7 +121,7 @@ def _ntfy(target: AlertTarget, letter: AlertLetter) -> AlertRequest:
 
 
 def _slack_text(letter: AlertLetter) -> str:
-    """Slack reads &, < and > as its own marks."""
+    """Slack reads &, < and > as markup."""
     subject, text = (
         part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         for part in (letter.subject, letter.text[:SLACK_LENGTH])
@@ -130,8 +130,8 @@ def _slack_text(letter: AlertLetter) -> str:
 
 
 def _matrix(target: AlertTarget, name: str, letter: AlertLetter) -> AlertRequest:
-    """The client API: an event of the room whose address is `…/send/m.room.message`; the message's
-    name is its transaction, so that a second try is no second event."""
+    """The client API: an event of the room with the address `…/send/m.room.message`; the message's
+    name is the transaction id, so that a second attempt is no second event."""
     text = letter.text[:MATRIX_LENGTH]
     lines = html.escape(text).replace("\n", "<br>")
     content = {

@@ -1,4 +1,4 @@
-"""Alerts in words: what they are called, their state, and what happened to them. Pure."""
+"""Alerts in words: names, states and events. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS_BY_SUBJECT: Final = tuple(
     (about, sorted(((kind.code, kind.name) for kind in kinds), key=lambda each: each[1].lower()))
     for about, kinds in ABOUT.items()
 )
-"""Choices of a kind, in groups."""
+"""Choices of a kind, grouped by subject."""
 SEVERITY_CHIPS: Final = {
     0: Chip("error", "error", "data at risk"),
     1: Chip("error", "error", "error"),
@@ -45,11 +45,11 @@ EVENT_WORDS: Final = {
 }
 
 LAPSED: Final = "No longer reported"
-"""Of a problem that is over though nobody mended it."""
+"""Of an alert that ended without its problem being resolved."""
 
 
 def name_of(code: str) -> str:
-    """What the kind is called; a code that a newer agent reports is shown as it is."""
+    """The name of the kind; an unknown code of a newer agent is shown as it is."""
     return kind_of(code).name or code.replace("_", " ").capitalize() or "Problem"
 
 
@@ -60,12 +60,12 @@ def headline_of(alert: Alert) -> str:
 
 
 def consequence_of(code: str) -> str:
-    """What a problem of this kind leads to; "" where that is not known."""
+    """What a problem of this kind leads to; "" where that is unknown."""
     return kind_of(code).consequence
 
 
 def state_of_alert(alert: Alert) -> Chip:
-    """The one state that says most."""
+    """The most informative state."""
     if alert.resolved_at is not None:
         if lapse(alert.code, alert.since, alert.absent_since):
             return Chip("quiet", "wait", LAPSED.lower())
@@ -91,12 +91,13 @@ def event_words(event: AlertEvent) -> str:
 
 
 def event_text(event: AlertEvent) -> str:
-    """More about it. Rows of before said that a tier is told, whether or not anybody is in it."""
+    """More about the event. The stored text of an old escalation claims that the tier was notified,
+    also where it is empty."""
     if event.kind == AlertEventKind.ESCALATED:
-        return f"Nobody has acknowledged it: it is the turn of tier {event.tier}."
+        return f"Not acknowledged: escalated to tier {event.tier}."
     return event.text
 
 
 def who_did(event: AlertEvent) -> str:
-    """Who did it; "Tiercel" where nobody did."""
+    """The person who did it, else "Tiercel"."""
     return str(event.actor) if event.actor is not None else "Tiercel"

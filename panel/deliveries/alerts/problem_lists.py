@@ -1,4 +1,4 @@
-"""The lists of the panel that find several problems of a kind. Pure."""
+"""The list pages that show all problems of a kind. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from storage.problems.problem_kind import Listing
 
 @dataclass(frozen=True, slots=True)
 class FilteredList:
-    """The page by its URL's name, the filter that finds them ("" where the page has none), and what
-    the button there is called."""
+    """The URL name of the page, its filter ("" for none), and the label of the button that leads
+    there."""
 
     page: Literal["hosts", "volumes", "jobs"]
     state: str

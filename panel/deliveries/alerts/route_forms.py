@@ -1,4 +1,4 @@
-"""The form of a route: who is told of which alerts, when, and where."""
+"""Forms of alert recipients: which alerts a recipient gets, when, and where."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from storage.models import Host
 from storage.models.host import SITE_LIMIT, TAG_LIMIT
 from storage.name_validators import demand_name, demand_plain
 
-RANKS: Final = (
+SEVERITY_CHOICES: Final = (
     ("0", "Only data at risk"),
     ("1", "Errors and data at risk"),
     ("2", "All, including warnings"),
     (str(NOTHING_AT_ONCE), "Daily digest only"),
 )
-TIERS: Final = (
+TIER_CHOICES: Final = (
     ("1", "First: at once"),
     ("2", "Tier 2: if not acknowledged"),
     ("3", "Tier 3: if still not acknowledged"),
 )
-HOURS: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in range(24)))
+HOUR_CHOICES: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in range(24)))
 CLOCK: Final = ["%H:%M", "%H:%M:%S"]
 WORD: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,\n]+))')
 SHOWN_WORDS: Final = 30
 SEPARATED: Final = "Separated by commas."
-PAUSES: Final = (
-    ("", "As it is"),
+PAUSE_CHOICES: Final = (
+    ("", "No change"),
     ("4", "For 4 hours"),
     ("24", "For a day"),
     ("72", "For 3 days"),
     ("168", "For a week"),
     ("336", "For 2 weeks"),
-    ("0", "Tell me again now"),
+    ("0", "Resume now"),
 )
 PAUSED: Final = (
-    "You receive nothing until then, not even data-at-risk alerts. Others still do. "
-    "What is open then is on the page Alerts."
+    "Until then you receive no alerts, not even for data at risk. Other recipients still do. "
+    "Open alerts are on the page Alerts."
 )
 NO_MAIL: Final = "No mail server is set (TIERCEL_SMTP_HOST): e-mails are not delivered."
 
 
 def read_words(text: str) -> list[str]:
-    """What commas or lines separate, each once; quotes keep the commas of a word."""
+    """Words separated by commas or lines, each once; a quoted word may contain commas."""
     words = (quoted.replace('""', '"') or plain for quoted, plain in WORD.findall(text))
     return list(dict.fromkeys(word.strip() for word in words if word.strip()))
 
@@ -87,7 +87,7 @@ class WordsField(forms.Field):
 
 
 class QuietForm(forms.Form):
-    """When messages of a route wait."""
+    """When messages to a recipient wait."""
 
     zone = forms.CharField(
         max_length=64, initial="UTC", label="Time zone", help_text="Such as Europe/Berlin."
@@ -111,11 +111,11 @@ class QuietForm(forms.Form):
     )
 
     def faults(self) -> dict[str, str]:
-        """What no field knows by itself."""
+        """Errors that concern several fields."""
         return saved_routes.quiet_faults(self.cleaned_data)
 
     def clean(self) -> dict[str, Any]:
-        """By the rules of what is saved."""
+        """Validate by the rules of saving."""
         for name, fault in self.faults().items():
             if name not in self.errors:
                 self.add_error(name, fault)
@@ -123,12 +123,12 @@ class QuietForm(forms.Form):
 
 
 class OwnRouteForm(QuietForm):
-    """What people change about the messages to themselves."""
+    """What people may change about messages to themselves."""
 
-    pause = forms.ChoiceField(choices=PAUSES, required=False, help_text=PAUSED)
+    pause = forms.ChoiceField(choices=PAUSE_CHOICES, required=False, help_text=PAUSED)
 
     def save(self, route: AlertRoute, by: User) -> None:
-        """A pause that goes on stays where none is chosen."""
+        """Save; the current pause stays where none is chosen."""
         values = {name: self.cleaned_data[name] for name in saved_routes.QUIET}
         if self.cleaned_data["pause"]:
             hours = int(self.cleaned_data["pause"])
@@ -137,8 +137,8 @@ class OwnRouteForm(QuietForm):
 
 
 class RouteForm(QuietForm):
-    """Of an e-mail to a person, or of an address. An address and a secret that are there stay when
-    their fields are left empty; a secret that is sent does not follow to another server."""
+    """A person by e-mail, or an address. Empty fields keep the stored address and secret, but a
+    secret that is sent to the server is dropped when the server changes."""
 
     name = forms.CharField(max_length=60, validators=[demand_name])
     kind = forms.ChoiceField(choices=RouteKind.choices, label="How")
@@ -157,12 +157,14 @@ class RouteForm(QuietForm):
         max_length=500,
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text="Webhook: what signs (whsec_…); one is made if you leave it empty. ntfy, Matrix: "
-        "the access token.",
+        help_text="Webhook: the signing secret (whsec_…); leave empty to generate one. "
+        "ntfy, Matrix: the access token.",
     )
     is_on = forms.BooleanField(required=False, initial=True, label="Enabled")
-    tier = forms.TypedChoiceField(choices=TIERS, coerce=int, label="Tier", initial="1")
-    most_rank = forms.TypedChoiceField(choices=RANKS, coerce=int, label="Severity", initial="2")
+    tier = forms.TypedChoiceField(choices=TIER_CHOICES, coerce=int, label="Tier", initial="1")
+    most_rank = forms.TypedChoiceField(
+        choices=SEVERITY_CHOICES, coerce=int, label="Severity", initial="2"
+    )
     hosts = WordsField(
         longest=64,
         required=False,
@@ -172,7 +174,7 @@ class RouteForm(QuietForm):
     sites = WordsField(longest=SITE_LIMIT, required=False, help_text=SEPARATED)
     tags = WordsField(longest=TAG_LIMIT, required=False, help_text=SEPARATED)
     digest_hour = forms.TypedChoiceField(
-        choices=HOURS,
+        choices=HOUR_CHOICES,
         coerce=int,
         empty_value=None,
         required=False,
@@ -198,7 +200,7 @@ class RouteForm(QuietForm):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether something stands in the fields that are folded, or is wrong there."""
+        """Whether the folded fields have a value or an error."""
         given = ("hosts", "sites", "tags", "quiet_start", "quiet_end", "digest_hour")
         has_errors = bool({*self.errors} & {*given, "zone", "risk_pierces"})
         return has_errors or any(self[name].value() not in (None, "") for name in given)
@@ -215,11 +217,11 @@ class RouteForm(QuietForm):
         return str(self.cleaned_data["url"]).strip()
 
     def faults(self) -> dict[str, str]:
-        """What no field knows by itself."""
+        """Errors that concern several fields."""
         return saved_routes.route_faults(self.cleaned_data, self.route)
 
     def save(self, by: User) -> tuple[AlertRoute, str]:
-        """The route as it is stored, and a secret that was made for it, "" for none."""
+        """The stored route, and its generated secret, "" for none."""
         return saved_routes.save_route(self.cleaned_data, by, self.route)
 
 

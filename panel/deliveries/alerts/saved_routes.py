@@ -1,4 +1,4 @@
-"""Routes of alerts as they are saved, by pages and API alike: who is told, when, and where."""
+"""Saves alert recipients, for pages and API alike: who is notified, when, and where."""
 
 from __future__ import annotations
 
@@ -37,32 +37,32 @@ STORED: Final = (
     "digest_hour",
     *QUIET,
 )
-"""What a route has as it was given; `person`, `url`, `secret` and `hosts` are stored otherwise."""
+"""Fields that are stored as given; `person`, `url`, `secret` and `hosts` are not."""
 HEADER_WORD: Final = re.compile(r"[\x21-\x7e]*")
 LONGEST_PAUSE: Final = timedelta(weeks=2)
-NO_HEADER: Final = "A secret has no blanks and no letters beyond ASCII."
+NO_HEADER: Final = "A secret must be ASCII without spaces."
 NO_ACCESS: Final = "Enter the access token for this server."
-NO_SIGNATURE: Final = "A secret is whsec_ and base64 of 24 to 64 bytes."
-NOBODY: Final = "No alerts are to be sent"
+NO_SIGNATURE: Final = "A secret is whsec_ followed by base64 of 24 to 64 bytes."
+NO_RECIPIENTS: Final = "No alerts are to be sent"
 
 
 def recipients() -> QuerySet[User]:
-    """The people who can be told."""
+    """The people who can be recipients."""
     return User.objects.filter(is_active=True, is_service=False).exclude(staff_role="")
 
 
 def recipient_of(text: str) -> User | None:
-    """The person of this key or address; raises ValidationError where there is none."""
+    """The person with this key or address; raises ValidationError where there is none."""
     if not text:
         return None
     person = recipients().filter(Q(key=text) | Q(email__iexact=text)).first()
     if person is None:
-        raise ValidationError({"person": "No active person of the staff has this key or address."})
+        raise ValidationError({"person": "No active staff account has this key or address."})
     return person
 
 
 def hosts_of(names: Iterable[str], visible: QuerySet[Host]) -> list[Host]:
-    """The hosts by their keys or names; a key is stronger than a name of the same text. Raises
+    """The hosts by their keys or names; a key takes precedence over an equal name. Raises
     ValidationError where there is none."""
     names = list(names)
     named = visible.filter(Q(key__in=names) | Q(name__in=names))
@@ -81,7 +81,7 @@ def quiet_faults(values: Values) -> dict[str, str]:
     if (start is None) != (end is None):
         faults["quiet_end"] = "Enter both times, or leave both empty."
     elif start is not None and start == end:
-        faults["quiet_end"] = "Start and end differ."
+        faults["quiet_end"] = "Start and end must differ."
     return faults
 
 
@@ -91,7 +91,7 @@ def route_faults(values: Values, route: AlertRoute | None) -> dict[str, str]:
     kind, url, secret = values.get("kind"), values.get("url"), values.get("secret") or ""
     if kind == RouteKind.EMAIL:
         if not values.get("person"):
-            faults["person"] = "Choose who gets the mails."
+            faults["person"] = "Choose a recipient."
     elif kind and not url and (route is None or not route.url):
         faults["url"] = "Enter the address."
     if url:
@@ -109,16 +109,16 @@ def route_faults(values: Values, route: AlertRoute | None) -> dict[str, str]:
 
 
 def values_of(route: AlertRoute) -> dict[str, Any]:
-    """What the route has, without what is secret."""
+    """The values of the route, without its secrets."""
     stored = {name: getattr(route, name) for name in STORED}
     return {**stored, "person": route.user, "hosts": list(route.hosts.all())}
 
 
 @transaction.atomic
 def save_route(values: Values, by: User, route: AlertRoute | None = None) -> tuple[AlertRoute, str]:
-    """The route as it is stored, and a secret that was made for it, "" for none. What is not given
-    stays. An address and a secret stay where none is given; a secret that is sent does not follow
-    to another server. Raises ValidationError."""
+    """The stored route, and its generated secret, "" for none. Values that are not given stay. An
+    empty address or secret stays, too; a secret that is sent to the server is dropped when the
+    server changes. Raises ValidationError."""
     if route is not None:
         values = {**values_of(route), **values}
     if faults := route_faults(values, route):
@@ -150,16 +150,16 @@ def save_route(values: Values, by: User, route: AlertRoute | None = None) -> tup
 
 @transaction.atomic
 def save_own_route(route: AlertRoute, values: Values, by: User) -> None:
-    """One's own quiet hours, and the end of one's pause; what is not given stays. Raises
+    """Save one's own quiet hours and pause; values that are not given stay. Raises
     ValidationError."""
     row, now = locked(AlertRoute.objects.own(by), route), database_now()
     values = {name: getattr(row, name) for name in OWN} | dict(values)
     until, verb = values["paused_until"], "changed"
     faults = quiet_faults(values)
     if until != row.paused_until:
-        verb = "told again" if until is None else f"paused until {until:%Y-%m-%d %H:%M} UTC"
+        verb = "resumed" if until is None else f"paused until {until:%Y-%m-%d %H:%M} UTC"
         if until is not None and not now < until <= now + LONGEST_PAUSE:
-            faults["paused_until"] = "The end must lie within the next two weeks."
+            faults["paused_until"] = "The end must be within the next two weeks."
     if faults:
         raise ValidationError(faults)
     for name in OWN:
@@ -169,34 +169,34 @@ def save_own_route(route: AlertRoute, values: Values, by: User) -> None:
 
 
 def locked(routes: QuerySet[AlertRoute], route: AlertRoute) -> AlertRoute:
-    """One of the `routes` as it is now, which nobody else changes until the transaction ends. 404
-    where it was deleted since it was read, or is none of them any more."""
+    """The current row of one of the `routes`, locked until the transaction ends. 404 where it was
+    deleted since it was read, or is no longer among them."""
     return get_object_or_404(routes.select_for_update(no_key=True), pk=route.pk)
 
 
 def note_route(route: AlertRoute, verb: str, by: User) -> None:
-    """Whoever takes a way to people away, or switches it off, leaves a trace."""
+    """Record every change of a recipient in the security log."""
     state = "" if route.is_on else ", switched off"
     detail = f"{route.name} ({route.get_kind_display()}) {verb}{state}"
     security_entries.note(SecurityKind.ALERT_ROUTE, route.user or "", detail, by=by)
 
 
-def note_nobody(by: User) -> None:
-    """Somebody decided that nobody is told, which is so until a route is entered or deleted."""
-    security_entries.note(SecurityKind.ALERT_ROUTE, "", NOBODY, by=by)
+def note_no_recipients(by: User) -> None:
+    """Record that an admin wants no recipients; valid until one is added or deleted."""
+    security_entries.note(SecurityKind.ALERT_ROUTE, "", NO_RECIPIENTS, by=by)
 
 
-def is_asked_for() -> bool:
-    """Whether nobody is told of alerts, and no admin said that this shall be so."""
+def lacks_recipients() -> bool:
+    """Whether alerts have no recipients, and no admin has confirmed that."""
     if AlertRoute.objects.in_use().exists():
         return False
     last = SecurityEntry.objects.filter(kind=SecurityKind.ALERT_ROUTE).order_by("-id").first()
-    return last is None or last.detail != NOBODY
+    return last is None or last.detail != NO_RECIPIENTS
 
 
 def delete_route(route: AlertRoute, by: User) -> None:
-    """Nobody is told by this way any more. Alerts remember whom it told, and what became of that;
-    what was not sent yet never is."""
+    """Delete a recipient. Alerts keep its name and the outcome of its messages; unsent ones are
+    given up."""
     note_route(route, "deleted", by)
     messages = AlertDelivery.objects.filter(route=route)
     messages.unsent().update(given_up_at=Now(), last_error="The recipient was deleted.")
@@ -205,8 +205,8 @@ def delete_route(route: AlertRoute, by: User) -> None:
 
 
 def _keeps_secret(values: Values, route: AlertRoute | None) -> bool:
-    """Whether the stored secret goes where it went: its server would get it. One that only signs
-    stays with its kind."""
+    """Whether the stored secret stays: it must not go to another server. A signing secret, which is
+    never sent, stays with its kind."""
     if route is None or not route.secret or route.kind != values.get("kind"):
         return False
     url = values.get("url")
@@ -215,7 +215,7 @@ def _keeps_secret(values: Values, route: AlertRoute | None) -> bool:
 
 
 def _signs(row: AlertRoute) -> bool:
-    """Whether the stored secret can sign: that of another kind of address cannot."""
+    """Whether the stored secret can sign: one of another kind of address cannot."""
     try:
         return bool(row.secret) and is_secret(unseal(row.secret))
     except ValueError:
@@ -223,7 +223,7 @@ def _signs(row: AlertRoute) -> bool:
 
 
 def _origin_of(route: AlertRoute) -> str:
-    """Of the stored address; "" where none can be read."""
+    """The origin of the stored address; "" where it cannot be read."""
     try:
         return http_post.origin_of(unseal(route.url))
     except ValueError:

@@ -1,5 +1,5 @@
-"""A sign of life for a dead-man's switch: an address that is called every minute, but only while
-all that alerts need does its work. A panel that is dead cannot say so."""
+"""A sign of life for a dead-man's switch: the panel calls an address every minute, but only while
+everything that alerts need works. A dead panel cannot report itself."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ log = logging.getLogger(__name__)
 TRY_SECONDS: Final = 10
 ROUND_SECONDS: Final = 120
 STUCK: Final = timedelta(minutes=15)
-"""A message that was due so long ago and never tried: nobody sends. One that was tried, and none
-was taken since: nothing arrives."""
+"""A message due for so long but never tried: no worker sends. One that was tried, and none accepted
+since: nothing arrives."""
 
 NEVER_SENT: Final = (NOT_IN_USE, HELD)
-"""Why messages were given up that nobody tried to send."""
+"""Why messages were given up without an attempt."""
 
 
 def send_sign() -> bool:
-    """Call the address; False where there is none, something does not work, or nobody took it."""
+    """Call the address; False where there is none, something does not work, or the call failed."""
     if not settings.TIERCEL_HEARTBEAT_URL:
         return False
     now = database_now()
@@ -68,26 +68,26 @@ def _call() -> str:
 
 
 def trouble(now: datetime) -> str:
-    """What does not work, "" where all does. That this is asked shows that beat, a worker and the
-    database work, but not that workers take jobs."""
+    """What does not work, "" where everything does. This call itself shows that beat, a worker and
+    the database work, but not that workers take jobs."""
     last = AlertRound.objects.values_list("at", flat=True).first()
     if last is None or now - last > timedelta(seconds=ROUND_SECONDS):
         return "Alerts are not judged."
     hosts = Host.objects.active()
     seen = hosts.aggregate(at=Max("last_seen_at"))["at"]
     if hosts.exists() and (seen is None or now - seen > timedelta(seconds=silent_seconds())):
-        return "No host was heard for some minutes: the collector does not work."
+        return "No host has answered for some minutes: the collector does not work."
     for standstill in standstills_now():
         if standstill.severity == "error":
             return standstill.message
     if AlertDelivery.objects.due().filter(attempts=0, next_at__lt=now - STUCK).exists():
-        return "Messages of alerts are not sent."
-    return "No message of an alert is taken any more." if _is_nothing_taken(now) else ""
+        return "Alert messages are not being sent."
+    return "No alert message is accepted any more." if _is_nothing_taken(now) else ""
 
 
 def _is_nothing_taken(now: datetime) -> bool:
-    """Whether everything has failed for so long: one address that fails is no reason, as long as
-    others are reached. What was given up still counts, until its address takes another one."""
+    """Whether every message has failed for so long: one failing address does not count while others
+    are reached. A message that was given up counts until its address accepts another one."""
     tried = AlertDelivery.objects.filter(
         route__isnull=False, delivered_at=None, attempts__gt=0, created_at__lt=now - STUCK
     )
@@ -95,12 +95,12 @@ def _is_nothing_taken(now: datetime) -> bool:
         route=OuterRef("route"), delivered_at__gt=OuterRef("given_up_at")
     )
     tried = tried.exclude(Exists(later)).exclude(last_error__in=NEVER_SENT)
-    # An address that somebody tries out may be wrong.
+    # The address of a test may be wrong.
     tried = tried.exclude(purpose=AlertDelivery.Purpose.TEST).select_related("route")
     begun: dict[int, datetime] = {}
     for each in tried.annotate(rank=Min("events__rank")):
         due = first_due(each, getattr(each, "rank", None) or 0)
         begun[each.its_route.pk] = min(due, begun.get(each.its_route.pk, due))
     stuck = [at for at in begun.values() if at < now - STUCK]
-    # What another address took before the last one began to fail says nothing of now.
+    # A delivery from before the last address began to fail proves nothing.
     return bool(stuck) and not AlertDelivery.objects.filter(delivered_at__gt=max(stuck)).exists()

@@ -1,4 +1,4 @@
-"""Where the card is that explains why something is slow. Pure but for the addresses of pages."""
+"""The address of the card that explains why something is slow. Pure but for page addresses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from storage.problems.all_kinds import kind_of
 def why_slow_path(
     code: str, volume_key: str, host_key: str, subject: str, at: datetime | None = None
 ) -> str:
-    """Of a problem of that kind, as it was at that moment (None: now); "" where it is not about
-    speed, or where nothing is left of what it was about."""
+    """For a problem of that kind, at that moment (None: now); "" where it is not about speed, or
+    its subject no longer exists."""
     if not kind_of(code).is_about_speed:
         return ""
     if volume_key:

@@ -1,4 +1,4 @@
-"""Customers are told of alerts of their volumes: what concerns them, once it has lasted."""
+"""Notices to customers about lasting alerts of their volumes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from jobs.models import Alert
-from panel.deliveries.notices.notice_delivery import tell_of_alert
+from panel.deliveries.notices.notice_delivery import notify_of_alert
 from panel.deliveries.notices.notice_texts import TROUBLES
 from panel.models import Notice, NoticeKind
 
 LASTED: Final = timedelta(minutes=5)
-"""What is mended sooner, a customer need not know."""
+"""Customers are not notified of shorter problems."""
 LATELY: Final = timedelta(days=2)
 
 
-def tell_customers() -> None:
-    """Write the notices that are due: that a volume has a problem, and that it is over for those
-    who were told. Written twice, they are there once."""
+def notify_customers() -> None:
+    """Write the notices that are due: that a volume has a problem and, to those notified, that it
+    is resolved. Safe to repeat."""
     of_customers = Alert.objects.filter(code__in=TROUBLES, volume__customer__isnull=False)
     of_customers = of_customers.select_related("volume")
     written = Notice.objects.filter(alert=OuterRef("pk"))
@@ -34,11 +34,11 @@ def tell_customers() -> None:
         is_flapping=False,
     )
     for alert in lasting:
-        tell_of_alert(alert, NoticeKind.WRONG)
+        notify_of_alert(alert, NoticeKind.WRONG)
     over = of_customers.filter(
         is_written,
         ~Exists(written.filter(kind=NoticeKind.MENDED)),
         resolved_at__gt=Now() - LATELY,
     )
     for alert in over:
-        tell_of_alert(alert, NoticeKind.MENDED)
+        notify_of_alert(alert, NoticeKind.MENDED)

@@ -1,5 +1,5 @@
-"""Notices: written for every recipient in the transaction of their event, and sent when due, each
-once, however many workers run at the same time (`panel.deliveries`).
+"""Notices: written for every recipient in the transaction of their event, and sent once when due,
+however many workers run (`panel.deliveries`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from storage.models import Member, Volume
 
 KEPT = timedelta(days=90)
 TASK = "panel.tasks.send_notices"
-NOT_WANTED = "Not wanted any more."
+NOT_WANTED = "No longer wanted."
 
 
 class NoticeDeliveryKind(DeliveryKind[Notice]):
@@ -54,15 +54,15 @@ NOTICE_MAILS: Final = NoticeDeliveryKind()
 
 
 def prune_notices(now: datetime) -> None:
-    """Forget what was sent, dropped or given up long ago; but of an alert only once that has long
-    been over, or it would be told anew, and its end to nobody."""
+    """Delete notices that were sent, dropped or given up long ago. Those of an alert stay until it
+    has long been resolved; otherwise it would notify again, and its end would not."""
     ended = Q(delivered_at__lt=now - KEPT) | Q(given_up_at__lt=now - KEPT)
     lasting = Alert.objects.lasting_after(now - KEPT)
     Notice.objects.filter(ended).exclude(alert__in=lasting).delete()
 
 
 def notice_message(notice: Notice) -> EmailMessage:
-    """The message of a notice, in the language spoken now."""
+    """The e-mail of a notice, in the active language."""
     written = letter(notice, _links(notice))
     off = mail_preferences.link(
         mail_preferences.MailPreference(notice.user, NoticeKind(notice.kind))
@@ -93,7 +93,7 @@ def _links(notice: Notice) -> MailLinks:
 
 
 def _is_wanted(notice: Notice) -> bool:
-    """Whether the person is still there, still belongs to the customer, and still wants it."""
+    """Whether the person is active, belongs to the customer, and still wants the notice."""
     volume = _volume_of(notice)
     customer = notice.order.customer_id if notice.order is not None else None
     if volume is not None:
@@ -107,40 +107,40 @@ def _is_wanted(notice: Notice) -> bool:
 
 
 def _volume_of(notice: Notice) -> Volume | None:
-    """That of the alert; None for a notice about an order, and where the volume is gone."""
+    """The volume of the alert; None for a notice about an order, or where the volume is gone."""
     return notice.alert.volume if notice.alert is not None else None
 
 
 def listen() -> None:
-    """From now on what happens to orders is told."""
+    """Subscribe to the events of orders."""
     events.completed.connect(_done)
     events.failed.connect(_failed)
     events.refused.connect(_failed)
     events.proof_ready.connect(_proof)
 
 
-def tell(order: Order, kind: NoticeKind) -> None:
-    """Write the notices to the members of the order's customer who want this kind; those that are
-    written already stay as they are."""
+def notify(order: Order, kind: NoticeKind) -> None:
+    """Write notices to the members of the order's customer who want this kind; existing ones stay
+    unchanged."""
     _write(order.customer_id, kind, order=order)
 
 
-def tell_of_alert(alert: Alert, kind: NoticeKind) -> None:
-    """The same to those of the customer of the alert's volume: that it is over, only to those who
-    were told of it. The volume may have gone from one customer to another meanwhile."""
+def notify_of_alert(alert: Alert, kind: NoticeKind) -> None:
+    """Write notices to the members of the customer of the alert's volume; of its end, only to those
+    who were notified of it. The volume may have changed customers meanwhile."""
     if alert.volume is None or alert.volume.customer_id is None:
         return
-    told = Notice.objects.filter(alert=alert, kind=NoticeKind.WRONG).values("user")
-    among = Q(user__in=told) if kind == NoticeKind.MENDED else Q()
+    notified = Notice.objects.filter(alert=alert, kind=NoticeKind.WRONG).values("user")
+    among = Q(user__in=notified) if kind == NoticeKind.MENDED else Q()
     _write(alert.volume.customer_id, kind, among, alert=alert)
 
 
 def _write(customer_id: int, kind: NoticeKind, among: Q | None = None, **about: Any) -> None:
-    deaf = Mute.objects.filter(kind=kind).values("user")
+    muted = Mute.objects.filter(kind=kind).values("user")
     people = Member.objects.filter(
         among or Q(), customer=customer_id, user__is_active=True, user__is_service=False
     )
-    recipients = people.exclude(user__in=deaf).values_list("user", flat=True)
+    recipients = people.exclude(user__in=muted).values_list("user", flat=True)
     rows = [Notice(user_id=pk, kind=kind, **about) for pk in recipients]
     Notice.objects.bulk_create(rows, ignore_conflicts=True)
     if rows:
@@ -152,12 +152,12 @@ def _announce() -> None:
 
 
 def _done(*, order: Order, **given: object) -> None:
-    tell(order, NoticeKind.DONE)
+    notify(order, NoticeKind.DONE)
 
 
 def _failed(*, order: Order, **given: object) -> None:
-    tell(order, NoticeKind.FAILED)
+    notify(order, NoticeKind.FAILED)
 
 
 def _proof(*, order: Order, **given: object) -> None:
-    tell(order, NoticeKind.PROOF)
+    notify(order, NoticeKind.PROOF)

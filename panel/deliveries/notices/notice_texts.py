@@ -25,8 +25,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class MailLinks:
-    """Whole addresses that the letter names: the order's page, the report, the choice of
-    notices."""
+    """Absolute addresses in the letter: the order's page, the report, the choice of notices."""
 
     order: str
     report: str
@@ -34,8 +33,8 @@ class MailLinks:
 
 
 def letter(notice: Notice, places: MailLinks) -> Letter:
-    """The e-mail of a notice that came with its order, or its alert, and what these name, in the
-    language spoken now."""
+    """The e-mail of a notice, in the active language; the notice was read with its order or alert
+    and their relations."""
     hello = gettext("Hello {name},").format(name=notice.user.get_full_name())
     why = gettext("You receive this mail as a user of {customer}. Choose your notices:")
     customer: Customer | None = None
@@ -51,7 +50,7 @@ def letter(notice: Notice, places: MailLinks) -> Letter:
     return Letter(_line(subject), "\n\n".join((hello, *lines, bye)) + "\n")
 
 
-# What a customer is told of an alert, by its code: no host, no technology, and what they can do.
+# What a customer reads about an alert, by its code: no host, no technology, and what they can do.
 TROUBLES = {
     "cache_lost": marked(
         "The SSD cache of your volume failed. The newest data may be lost. The volume stays "
@@ -187,5 +186,5 @@ def _money(minor: int, order: Order) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line: a label may hold anything, a header of a mail may not."""
+    """On one line: a label may contain anything, a mail header must not."""
     return " ".join(text.split())

@@ -1,5 +1,5 @@
-"""Webhooks: events (`storage.models.Event`) that are sent to other people's servers.
+"""Webhooks: events (`storage.models.Event`) that are sent to other servers.
 
-In: the list of events; who wants which of them. Out: rows of `panel.models.WebhookDelivery`, which
-`panel.deliveries` has sent, signed, in order, and each under the event's own name.
+In: the list of events, and the webhooks with the events they want. Out: rows of
+`panel.models.WebhookDelivery`, which are sent signed, in order, each under the id of its event.
 """

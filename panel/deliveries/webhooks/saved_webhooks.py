@@ -1,4 +1,4 @@
-"""Webhooks as they are saved, by pages and API alike, and what else people do with one."""
+"""Saves webhooks, for pages and API alike: create, change, replace the secret, delete."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_FORMER_HOURS: Final = 168
 
 
 def customer_named(key: str | None) -> Customer | None:
-    """The customer of the key; raises ValidationError where there is none."""
+    """The customer with this key; raises ValidationError where there is none."""
     if not key:
         return None
     customer = Customer.objects.filter(key=key).first()
@@ -61,10 +61,10 @@ def webhook_faults(values: Mapping[str, Any], webhook: Webhook | None) -> dict[s
 def save_webhook(
     values: Mapping[str, Any], by: User, webhook: Webhook | None = None, *, is_enabling: bool = True
 ) -> tuple[Webhook, str]:
-    """The webhook as it is stored, and its secret where one was made, else "". What is not given
-    stays, and so does an address. One that a 410 disabled is enabled by saving it, unless that
-    `is_enabling` none. Fan-out and sender keep its place and its failures meanwhile: it is read
-    anew under a lock. Raises ValidationError."""
+    """The stored webhook, and its generated secret, "" for none. Values that are not given stay, as
+    does an empty address. Saving enables a webhook that a 410 disabled, where `is_enabling`. The
+    row is read again under a lock: fan-out and sender update its position and failures meanwhile.
+    Raises ValidationError."""
     if faults := webhook_faults(values, webhook):
         raise ValidationError(faults)
     row, made = Webhook() if webhook is None else _locked(webhook), ""
@@ -80,7 +80,7 @@ def save_webhook(
         row.secret = seal(made)
     stays_disabled = row.disabled_at is not None and not is_enabling
     if row.is_on and not was_in_use and not stays_disabled:
-        # What happened before, or meanwhile, is in the list of events.
+        # Earlier events are in the list of events.
         row.position = event_list.head()
         row.disabled_at, row.failures, row.rests_until = None, 0, None
     verb = "changed" if row.pk else "added"
@@ -94,18 +94,18 @@ def save_webhook(
 
 
 def _locked(webhook: Webhook) -> Webhook:
-    """As it is now; 404 where it was deleted since it was read."""
+    """The current row, locked; 404 where it was deleted since it was read."""
     return get_object_or_404(Webhook.objects.select_for_update(no_key=True), pk=webhook.pk)
 
 
 def note_webhook(webhook: Webhook, verb: str, by: User) -> None:
-    """Events leave the panel by it: what is done with one leaves a trace."""
+    """Record every change of a webhook in the security log: it sends data out."""
     state = "" if webhook.is_on else ", switched off"
     security_entries.note(SecurityKind.WEBHOOK, "", f"{webhook.name} {verb}{state}", by=by)
 
 
 def change_secret(webhook: Webhook, by: User, hours: int = FORMER_HOURS) -> str:
-    """A new secret, shown once; the one so far also signs for so many hours."""
+    """Generate a new secret, shown once; the former one also signs for `hours`."""
     made = new_secret()
     until = database_now() + timedelta(hours=hours)
     Webhook.objects.filter(pk=webhook.pk).update(
@@ -116,22 +116,22 @@ def change_secret(webhook: Webhook, by: User, hours: int = FORMER_HOURS) -> str:
 
 
 def delete(webhook: Webhook, by: User) -> None:
-    """Nothing is sent there any more; what was sent is forgotten."""
+    """Delete the webhook and its messages."""
     note_webhook(webhook, "deleted", by)
     webhook.delete()
 
 
 def send_again(row: WebhookDelivery) -> None:
-    """Once more, now, under the same name."""
+    """Send the message again now, under the same id."""
     delivery_queue.again(row)
-    # It is tried for as long as a new one.
+    # It is retried for as long as a new message.
     WebhookDelivery.objects.filter(pk=row.pk).update(tried_since=database_now())
     Webhook.objects.filter(pk=row.webhook_id).update(rests_until=None)
     transaction.on_commit(webhook_fanout.announce_events, robust=True)
 
 
 def server_of(webhook: Webhook) -> str:
-    """Where its messages go: only the server, the rest may let somebody in."""
+    """The server that receives its messages; the rest of the address may grant access."""
     try:
         return http_post.server_name(unseal(webhook.url))
     except ValueError:

@@ -1,4 +1,4 @@
-"""From the list of events to messages: one for each webhook that wants the event."""
+"""Turns the list of events into messages: one for each webhook that wants the event."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from storage.models import Event
 TASK: Final = "panel.tasks.send_webhooks"
 AT_ONCE: Final = 1000
 GIVEN_UP_AFTER: Final = timedelta(hours=25)
-"""A receiver that was down for a day gets all of it."""
-TOO_OLD: Final = "Not taken for 25 hours."
+"""A receiver that was down for a day still gets every event."""
+TOO_OLD: Final = "Not accepted for 25 hours."
 GONE: Final = "The receiver answered that it is gone (410). The webhook is disabled."
 OFF: Final = "The webhook was switched off."
 
 
 def fan_out() -> int:
-    """Write the messages of all events that have none yet; how many. Safe to repeat and to
-    interrupt: a webhook's place moves with its messages."""
+    """Write the messages of all events that have none yet; returns their number. Safe to repeat and
+    to interrupt: a webhook's position moves in the transaction of its messages."""
     event_list.give_places()
     keys = Webhook.objects.in_use().values_list("pk", flat=True)
     return sum(_fan_out(key) for key in list(keys))
@@ -50,25 +50,26 @@ def _fan_out(key: int) -> int:
 
 
 def write_test(webhook: Webhook) -> WebhookDelivery:
-    """A message that means nothing, sent at once."""
+    """A test message, sent at once."""
     row = WebhookDelivery.objects.create(webhook=webhook, subject=f"webhook:{webhook.key}")
     transaction.on_commit(announce_events, robust=True)
     return row
 
 
 def announce_events() -> None:
-    """Have what is due sent; beat does it too."""
+    """Have due messages sent; beat does so, too."""
     notify_workers.send(TASK)
 
 
 def give_up_waiting(webhook: Webhook, why: str) -> None:
-    """Try nothing more that waits for this webhook."""
+    """Give up all unsent messages of this webhook."""
     waiting = WebhookDelivery.objects.unsent().filter(webhook=webhook)
     waiting.update(given_up_at=Now(), last_error=why)
 
 
 def prune_webhook_messages(now: datetime) -> None:
-    """Give up what nobody took for so long, and forget tests: messages of events go with these."""
+    """Give up messages that were not accepted for so long, and delete tests: messages of events are
+    deleted with their events."""
     old = now - GIVEN_UP_AFTER
     WebhookDelivery.objects.unsent().filter(tried_since__lt=old, next_at__lt=now).update(
         given_up_at=Now(), last_error=TOO_OLD

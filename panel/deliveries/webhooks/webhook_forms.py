@@ -18,8 +18,7 @@ from storage.name_validators import demand_name
 
 
 class WebhookForm(forms.Form):
-    """An address that is there stays when its field is left empty. One that a 410 disabled is
-    enabled by saving it."""
+    """An empty address keeps the stored one. Saving enables a webhook that a 410 disabled."""
 
     name = forms.CharField(max_length=60, validators=[demand_name])
     url = forms.CharField(
@@ -52,30 +51,30 @@ class WebhookForm(forms.Form):
         return str(self.cleaned_data["url"]).strip()
 
     def clean_kinds(self) -> list[str]:
-        """What commas or blanks separate, each once."""
+        """Words separated by commas or spaces, each once."""
         return list(dict.fromkeys(self.cleaned_data["kinds"].replace(",", " ").split()))
 
     def clean_customer(self) -> Customer | None:
-        """The customer by its key."""
+        """The customer with this key."""
         try:
             return customer_named(self.cleaned_data["customer"])
         except forms.ValidationError as error:
             raise forms.ValidationError(error.messages) from None
 
     def clean(self) -> dict[str, Any]:
-        """By the rules of what is saved."""
+        """Validate by the rules of saving."""
         for name, fault in webhook_faults(self.cleaned_data, self.webhook).items():
             if name not in self.errors:
                 self.add_error(name, fault)
         return self.cleaned_data
 
     def save(self, by: User) -> tuple[Webhook, str]:
-        """The webhook as it is stored, and its secret where one was made, else ""."""
+        """The stored webhook, and its generated secret, "" for none."""
         return save_webhook(self.cleaned_data, by, self.webhook)
 
 
 def initial_of(webhook: Webhook) -> dict[str, Any]:
-    """The form's fields as the webhook has them, without what is secret."""
+    """The initial values of the form, without secrets."""
     return {
         "name": webhook.name,
         "kinds": ", ".join(webhook.kinds),

@@ -87,7 +87,7 @@ def _resume(webhook: Webhook) -> None:
 
 
 def send_event(row: WebhookDelivery) -> Answer:
-    """Send one message, now; the answer. Raises `NoResponse` and `Forbidden`."""
+    """Send one message now; returns the answer. Raises `NoResponse` and `Forbidden`."""
     at = database_now()
     body = json.dumps(body_of(row, at), separators=(",", ":")).encode()
     return http_post.post(
@@ -105,7 +105,7 @@ def send_event(row: WebhookDelivery) -> Answer:
 
 
 def body_of(row: WebhookDelivery, at: datetime) -> Json:
-    """What is sent: the event, as those see it whom the webhook is for."""
+    """The body: the event, limited to what the webhook's customer may see."""
     if row.event is not None:
         return event_json(row.event, for_staff=row.webhook.customer_id is None)
     return {
@@ -119,7 +119,7 @@ def body_of(row: WebhookDelivery, at: datetime) -> Json:
 
 
 def secrets_of(webhook: Webhook, at: datetime) -> list[str]:
-    """What signs: the secret and, for a while, the one before it."""
+    """The signing secrets: the current one and, for a while, the former one."""
     secrets = [unseal(webhook.secret)]
     if webhook.former_secret and webhook.former_until is not None and webhook.former_until > at:
         secrets.append(unseal(webhook.former_secret))

@@ -18,7 +18,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which part; it is called after the machine, as the Procfile calls it."""
+        """Which part, by its name in the Procfile."""
         parser.add_argument("kind", choices=PartKind.values)
 
     def handle(self, *args: Any, kind: str, **options: Any) -> None:

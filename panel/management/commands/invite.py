@@ -11,7 +11,7 @@ from storage.planner import Refused
 
 
 class Command(BaseCommand):
-    """Print the link with which somebody chooses a password and is in."""
+    """Print the link with which a new user chooses a password and signs in."""
 
     help = "Print an invitation link for this person. It works once, within three days."
 

@@ -1,4 +1,4 @@
-"""`manage.py person EMAIL`: create a person who may sign in. Sign-up is closed."""
+"""`manage.py person EMAIL`: create a user. Sign-up is closed."""
 
 import getpass
 import secrets

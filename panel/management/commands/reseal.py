@@ -14,16 +14,16 @@ from storage.models import Host
 
 
 class Command(BaseCommand):
-    """Seal anew what lies sealed in the database."""
+    """Seal again all that is sealed in the database."""
 
     help = (
-        "Seals second factors and the addresses that are told of alerts with the newest"
+        "Seals second factors and the addresses of alert recipients with the newest"
         " TIERCEL_SECRET_KEY and, where this process has the secret half, the hosts' keys with"
         " TIERCEL_HOST_KEYS_PUBLIC."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """All or nothing of each; what cannot be opened is named, and nothing of it is changed."""
+        """Seal each kind as a whole; one with an unreadable value stays unchanged and is named."""
         self.stdout.write(f"second factors: {_factors()} sealed anew")
         self.stdout.write(f"addresses for alerts: {_alert_routes()} sealed anew")
         if not settings.TIERCEL_HOST_KEYS_SECRET:

@@ -63,7 +63,7 @@ class Command(BaseCommand):
         parser.add_argument("--print", action="store_true", help="print fresh values instead")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the file and say where it lies."""
+        """Write the file and print its path."""
         if options["print"]:
             self.stdout.write(lines(), ending="")
             return

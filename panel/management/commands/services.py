@@ -15,7 +15,7 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """One word tells what to do."""
+        """The one argument names the action."""
         parser.add_argument("action", choices=["start", "stop", "status"])
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:

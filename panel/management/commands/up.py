@@ -29,7 +29,7 @@ class Command(BaseCommand):
             raise CommandError(f"something listens on port {port}: stop it, or choose PORT=")
         if not os.environ.get("TIERCEL_PUBLIC_URL"):
             local_services.here().remember_port(port)
-        # A shell that starts a script in the background has it ignore Ctrl-C.
+        # A shell that starts a script in the background makes it ignore Ctrl-C.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, interrupt)
         try:

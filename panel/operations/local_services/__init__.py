@@ -27,7 +27,7 @@ __all__ = [
 
 
 def here() -> Place:
-    """Return the place of the checkout this code lies in."""
+    """Return the place of the checkout with this code."""
     return Place(CHECKOUT)
 
 

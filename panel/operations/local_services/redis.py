@@ -39,7 +39,7 @@ class Redis:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """A title for people."""
         return "redis"
 
     @property

@@ -59,7 +59,7 @@ def dead_end() -> str:
     if settings.TIERCEL_REAUTHORISE_URL or known.exclude(earliest_next_at=None).exists():
         return ""
     return (
-        "Customers cannot order: a payment authorisation is required and nobody can give it. Set "
+        "Customers cannot order: a payment authorisation is required and they cannot give one. Set "
         "TIERCEL_REAUTHORISE_URL to the page where customers authorise payments, or enter an "
         "authorisation on a customer's page, or set TIERCEL_MANDATE_REQUIRED=0 to charge without."
     )
@@ -188,7 +188,7 @@ def _unauthorised() -> OrderRefused:
     return OrderRefused(
         "cap_unknown",
         "You cannot order yet: your account has no payment authorisation.",
-        _way_out(),
+        _correction(),
         url=settings.TIERCEL_REAUTHORISE_URL,
     )
 
@@ -197,12 +197,12 @@ def _unknown() -> OrderRefused:
     return OrderRefused(
         "cap_unknown",
         "You cannot order: the limits of your payment authorisation are unknown.",
-        _way_out(),
+        _correction(),
         url=settings.TIERCEL_REAUTHORISE_URL,
     )
 
 
-def _way_out() -> str:
+def _correction() -> str:
     """Where payments are authorised; else whom to ask, where there is an address."""
     if settings.TIERCEL_REAUTHORISE_URL:
         return AUTHORISE

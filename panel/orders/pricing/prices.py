@@ -20,7 +20,7 @@ class Price:
 
 
 def last_completed(volume: Volume) -> Order | None:
-    """The order that made the volume's plan what it is, unless somebody changed it otherwise."""
+    """The order that set the volume's plan, unless the plan was changed without an order."""
     done = Order.objects.filter(volume=volume, customer=volume.customer)
     return done.filter(state=OrderState.COMPLETED).order_by("-ended_at", "-id").first()
 

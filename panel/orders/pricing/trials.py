@@ -56,7 +56,7 @@ def all_running(volumes: Iterable[Volume]) -> dict[int, Order]:
 
 
 def ending(order: Order, now: datetime) -> OrderRefused | None:
-    """Why nothing can be bought while the trial `order`, whose time is up, is taken back: an order
+    """Why nothing can be bought while the expired trial `order` is being ended: an order
     that waits for its payment would keep it meanwhile, and one after the other for ever."""
     if order.trial_until is None or order.trial_until > now:
         return None

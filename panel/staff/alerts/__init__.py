@@ -1,4 +1,4 @@
-"""Pages of alerts: what is open, its history, silences, and who is told.
+"""Pages of alerts: open alerts, history, silences, and recipients.
 
-In: alerts as `jobs.alerts` keeps them. Out: acknowledgements, silences, routes of messages.
+In: alerts as `jobs.alerts` stores them. Out: acknowledgements, silences, recipients.
 """

@@ -1,4 +1,4 @@
-"""Forms of alerts: acknowledge one, and silence what one knows of."""
+"""Forms of alerts: acknowledge and silence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOURS: Final = (
     ("168", "1 week"),
     ("720", "30 days"),
 )
-NO_REASON: Final = "Say why, for whoever looks next."
+NO_REASON: Final = "Give the reason."
 
 
 def _end(hours: str) -> datetime:
@@ -32,7 +32,7 @@ def _end(hours: str) -> datetime:
 
 
 class AcknowledgeForm(forms.Form):
-    """Why nobody else needs to be told, and for how long."""
+    """Why the alert needs no further messages, and for how long."""
 
     reason = forms.CharField(
         max_length=REASON_LIMIT,
@@ -51,7 +51,7 @@ class AcknowledgeForm(forms.Form):
 
 
 class SilenceForm(forms.Form):
-    """What nobody shall be told of, why, and for how long. It needs an end."""
+    """Which alerts are muted, why, and for how long. A silence needs an end."""
 
     host = NamedChoiceField("hosts", required=False, help_text="Empty for all hosts.")
     volume = forms.CharField(
@@ -73,7 +73,7 @@ class SilenceForm(forms.Form):
         self.volumes = volumes
 
     def clean_volume(self) -> Volume | None:
-        """The one volume that is meant."""
+        """The volume with this key or label."""
         text = self.cleaned_data["volume"].strip()
         if not text:
             return None
@@ -86,7 +86,7 @@ class SilenceForm(forms.Form):
         raise forms.ValidationError(f"There is no volume “{text}”.")
 
     def clean(self) -> dict[str, Any]:
-        """Not everything at once: that would be a panel that tells nobody anything."""
+        """Require a term: a silence of everything would mute the whole panel."""
         data = self.cleaned_data
         if not self.errors and not (data.get("host") or data.get("volume") or data.get("code")):
             raise forms.ValidationError("Choose a host, a volume or a kind.")

@@ -1,4 +1,4 @@
-"""The list of alerts and its filters: those that are open, and the history."""
+"""The list of alerts, open and resolved, and its filters."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ SEVERITIES: Final = (
     ("2", "Warnings only"),
 )
 STALE_SECONDS: Final = 120
-"""Without a round for so long the page says that it may be out of date."""
+"""Without a round for this long, the page warns that it may be out of date."""
 
 PLACE: Final = Case(
     When(resolved_at__isnull=False, then=Value(2)),
     When(Q(acknowledged_at__isnull=False) | ~Q(hushed_by=""), then=Value(1)),
     default=Value(0),
 )
-"""What waits for a person first, then what somebody knows of, then what is over."""
+"""Unacknowledged alerts first, then acknowledged and muted ones, then resolved ones."""
 
 LISTING: Final = ListDefinition(
     name="alerts",
@@ -100,8 +100,8 @@ LISTING: Final = ListDefinition(
 @staff_view()
 @require_safe
 def alerts(request: HttpRequest) -> HttpResponse:
-    """Open alerts, the gravest first; with `state` others, and with `follows` also those that
-    follow from another one."""
+    """Open alerts, the gravest first; `state` selects others, and `follows` adds those that follow
+    from another one."""
     form = AlertFilter(request.GET)
     matching = form.matching(request.user)
     if wants_csv(request):
@@ -116,7 +116,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
             for alert in shown.page
         ],
         "is_stale": is_stale(),
-        "is_nobody_told": not AlertRoute.objects.in_use().exists(),
+        "has_no_recipients": not AlertRoute.objects.in_use().exists(),
         "has_any": Alert.objects.visible_to(request.user).exists(),
     }
     code = 200 if form.is_valid() else BAD_REQUEST
@@ -124,13 +124,13 @@ def alerts(request: HttpRequest) -> HttpResponse:
 
 
 def is_stale() -> bool:
-    """Whether nobody has judged alerts lately, so that none can open."""
+    """Whether alerts have not been judged lately, so that none can open."""
     last = AlertRound.objects.values_list("at", flat=True).first()
     return last is None or (database_now() - last).total_seconds() > STALE_SECONDS
 
 
 class AlertFilter(forms.Form):
-    """The filters of the list, as the address has them."""
+    """The filters of the list, as in the address."""
 
     state = forms.ChoiceField(choices=STATES, required=False)
     severity = forms.ChoiceField(choices=SEVERITIES, required=False)
@@ -146,18 +146,18 @@ class AlertFilter(forms.Form):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it asks for anything but the plain list."""
+        """Whether any filter is set."""
         return any(self.data.get(name) for name in self.fields)
 
     def matching(self, user: Person) -> AlertQuerySet:
-        """The alerts that the filters let through; none where a filter is wrong."""
+        """The alerts that match the filters; none where a filter is invalid."""
         alerts = Alert.objects.visible_to(user)
         if not self.is_valid():
             return alerts.none()
         asked = self.cleaned_data
         alerts = alerts.of_state(asked["state"])
         if not asked["follows"]:
-            # What follows from an alert that is over stands for itself.
+            # An effect of a resolved alert is listed on its own.
             led = Alert.objects.filter(pk=OuterRef("cause"), resolved_at=None)
             alerts = alerts.filter(Q(cause=None) | Q(resolved_at=None) & ~Exists(led))
         if asked["severity"]:
@@ -179,7 +179,7 @@ class AlertFilter(forms.Form):
 
 
 def in_usual_order(alerts: AlertQuerySet) -> AlertQuerySet:
-    """Open before resolved, what waits for a person before all others, then the gravest."""
+    """Open before resolved, unacknowledged before others, then the gravest."""
     numbered = alerts.with_names().annotate(
         effect_count=Count("effects", filter=Q(effects__opened_at__isnull=False))
     )
@@ -201,7 +201,7 @@ def marks_of(problems: Iterable[Problem]) -> dict[str, AlertMark]:
 
 def _mark(alert: Alert) -> AlertMark:
     url = reverse("alert", args=[alert.key])
-    # Who looks after a cause looks after what follows from it.
+    # Acknowledging a cause covers its effects.
     for each in filter(None, (alert, alert.cause)):
         if each.acknowledged_at is not None:
             return AlertMark(url, "acknowledged", str(each.acknowledged_by or ""))

@@ -1,4 +1,4 @@
-"""One alert: what it is, what follows from it, what happened; to acknowledge it and silence it."""
+"""One alert: its problem, effects and events; acknowledging and silencing it."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def _shown(
     request: HttpRequest, alert: Alert, form: AcknowledgeForm, status: int = 200
 ) -> HttpResponse:
     effects = alert.effects.filter(opened_at__isnull=False).select_related("volume", "host", "job")
-    deliveries = AlertDelivery.objects.told_to(request.user)
-    told = alert.events.prefetch_related(Prefetch("deliveries", deliveries))
-    events = list(told.select_related("actor")[:SHOWN_EVENTS])
+    deliveries = AlertDelivery.objects.visible_to_staff(request.user)
+    rows = alert.events.prefetch_related(Prefetch("deliveries", deliveries))
+    events = list(rows.select_related("actor")[:SHOWN_EVENTS])
     named = named_volumes([alert.volume.key] if alert.volume is not None else [])
     blocking = next((each.blocking for each in named.values()), None)
     _, remedy = of_alert(alert, blocking)
@@ -74,10 +74,10 @@ def _shown(
         "effects": [(each, own_text(of_alert(each)[0])) for each in effects[:SHOWN_EFFECTS]],
         "more_effects": max(0, effects.count() - SHOWN_EFFECTS),
         "events": [
-            (each, event_words(each), event_text(each), who_did(each), _told(each))
+            (each, event_words(each), event_text(each), who_did(each), _notified(each))
             for each in events
         ],
-        "told": _told_last(events),
+        "last_messages": _last_messages(events),
         "earlier": earlier.exclude(pk=alert.pk)[:5],
         "form": form,
         "hours": HOURS,
@@ -87,7 +87,7 @@ def _shown(
 
 
 def _why_slow_then(alert: Alert) -> Remedy | None:
-    """The card as it was when the alert was over; None where it was not about speed."""
+    """The card as it was when the alert ended; None where the alert was not about speed."""
     volume, host = alert.volume, alert.host
     over = alert.absent_since or alert.resolved_at
     keys = volume.key if volume is not None else "", host.key if host is not None else ""
@@ -95,20 +95,20 @@ def _why_slow_then(alert: Alert) -> Remedy | None:
     return Remedy(path, "Why was it slow?") if path else None
 
 
-def _told(event: AlertEvent) -> str:
-    """Whether somebody was told of the event: "" where nobody should be, and where its messages
-    are so old that they are forgotten. That it is over, only those hear who were told before."""
+def _notified(event: AlertEvent) -> str:
+    """How far an event's messages are; "" where it notifies no one, or its messages have been
+    deleted by age. The end of an alert notifies only those who were notified before."""
     if event.deliveries.all():
         return "messages"
     if not event.is_told or event.kind == AlertEventKind.RESOLVED:
         return ""
     if event.routed_at is None:
         return "soon"
-    return "nobody" if event.at > database_now() - KEPT else ""
+    return "no recipient" if event.at > database_now() - KEPT else ""
 
 
-def _told_last(events: Sequence[AlertEvent]) -> tuple[AlertDelivery, ...]:
-    """The latest message to each of those who were told; the latest events come first."""
+def _last_messages(events: Sequence[AlertEvent]) -> tuple[AlertDelivery, ...]:
+    """The latest message to each recipient; `events` are the latest first."""
     latest: dict[str, AlertDelivery] = {}
     for event in events:
         for message in event.deliveries.all():
@@ -119,32 +119,32 @@ def _told_last(events: Sequence[AlertEvent]) -> tuple[AlertDelivery, ...]:
 @staff_view(Right.OPERATE)
 @require_POST
 def acknowledge_alert(request: HttpRequest, key: str) -> HttpResponse:
-    """Say that one looks after it."""
+    """Take responsibility for an alert; no further messages are sent."""
     alert = _alert_of(request, key)
     form = AcknowledgeForm(request.POST)
     if not form.is_valid():
         return _shown(request, alert, form, HTTPStatus.UNPROCESSABLE_ENTITY)
     if alert_actions.acknowledge(alert, actor_of(request), form.cleaned_data["reason"], form.until):
-        messages.success(request, "Acknowledged. Nobody else is told, unless it becomes worse.")
+        messages.success(request, "Acknowledged. No further messages unless it gets worse.")
     else:
-        messages.warning(request, "The alert is resolved already.")
+        messages.warning(request, "The alert is already resolved.")
     return redirect("alert", alert.key)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def unacknowledge_alert(request: HttpRequest, key: str) -> HttpResponse:
-    """Take that back: the next tier is told if nobody else looks after it."""
+    """Remove the acknowledgement: the alert escalates to the next tier again."""
     alert = _alert_of(request, key)
     if alert_actions.unacknowledge(alert, actor_of(request)):
-        messages.success(request, "The alert waits for somebody again.")
+        messages.success(request, "The acknowledgement was removed.")
     return redirect("alert", alert.key)
 
 
 @staff_view()
 @require_safe
 def silences(request: HttpRequest) -> HttpResponse:
-    """What nobody is told of now, and what that was before."""
+    """Active and past silences."""
     every = Silence.objects.visible_to(request.user).select_related(
         "host", "volume", "author", "ended_by"
     )
@@ -160,8 +160,8 @@ def silences(request: HttpRequest) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_silence(request: HttpRequest) -> HttpResponse:
-    """Silence a host, a volume, a kind, or what agrees with several of them; an address such as
-    `?host=KEY&code=drift` fills the form."""
+    """Silence a host, a volume, a kind, or a combination; an address such as
+    `?host=KEY&code=drift` fills in the form."""
     user = request.user
     scope: dict[str, Any] = {
         "hosts": Host.objects.visible_to(user).without_inventory(),
@@ -191,8 +191,8 @@ def new_silence(request: HttpRequest) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def end_silence(request: HttpRequest, key: str) -> HttpResponse:
-    """From now on people are told again, also of what began meanwhile."""
+    """End a silence; problems that began meanwhile notify, too."""
     quiet = get_object_or_404(Silence.objects.visible_to(request.user), key=key)
     if alert_actions.end_silence(quiet, actor_of(request)):
-        messages.success(request, "The silence is over. What is still there is told now.")
+        messages.success(request, "The silence has ended. Alerts that are still open notify now.")
     return redirect(reverse("silences"))

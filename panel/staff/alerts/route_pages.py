@@ -1,4 +1,4 @@
-"""Who is told of alerts: the routes, a test of each, and the messages that were sent."""
+"""Alert recipients: the list, a test of each, and the messages that were sent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMED_ALERTS: Final = 3
 @staff_view(Right.ADMINISTER)
 @require_safe
 def routes(request: HttpRequest) -> HttpResponse:
-    """Who is told, and the latest messages; `only=open` those that are not delivered."""
+    """Recipients and the latest messages; `only=open` shows undelivered ones only."""
     shown = AlertRoute.objects.visible_to(request.user).select_related("user")
     shown = shown.prefetch_related("hosts")
     sent = AlertDelivery.objects.visible_to(request.user).about_alerts().order_by("-id")
@@ -42,7 +42,7 @@ def routes(request: HttpRequest) -> HttpResponse:
         sent = sent.filter(delivered_at=None)
     page = Paginator(sent, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
-        "untold": alert_routing.untold_hosts() if shown else (),
+        "without_recipient": alert_routing.hosts_without_recipient() if shown else (),
         "messages_about": [(each, alerts_of(each)) for each in page],
         "routes": [(each, place_of(each), scope_of(each)) for each in shown],
         "page": page,
@@ -52,7 +52,7 @@ def routes(request: HttpRequest) -> HttpResponse:
 
 
 def place_of(route: AlertRoute) -> str:
-    """Where its messages go: of an address only the server, the rest may let somebody in."""
+    """Where its messages go; of an address only the server: the rest may grant access."""
     if route.user is not None:
         return route.user.email
     try:
@@ -63,14 +63,14 @@ def place_of(route: AlertRoute) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamedAlerts:
-    """The first alerts of a message, as people call them, and how many more it is about."""
+    """The first alerts of a message with their headlines, and the number of the rest."""
 
     first: tuple[tuple[Alert, str], ...]
     more: int
 
 
 def alerts_of(message: AlertDelivery) -> NamedAlerts:
-    """Of a message that came `about_alerts`."""
+    """The alerts of a message that was read with `about_alerts`."""
     events: Sequence[AlertEvent] = getattr(message, "first_events", ())
     alerts = list(dict.fromkeys(event.alert for event in events))[:NAMED_ALERTS]
     first = tuple((each, headline_of(each)) for each in alerts)
@@ -78,7 +78,7 @@ def alerts_of(message: AlertDelivery) -> NamedAlerts:
 
 
 def scope_of(route: AlertRoute) -> str:
-    """Which hosts it is about."""
+    """The hosts in its scope, in words."""
     parts = [
         *(host.name for host in route.hosts.all()),
         *(f"site {site}" for site in route.sites),
@@ -97,7 +97,7 @@ def new_route(request: HttpRequest) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def route(request: HttpRequest, key: str) -> HttpResponse:
-    """Change who is told, of what, when."""
+    """Change a recipient."""
     return _form(request, get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key))
 
 
@@ -114,7 +114,7 @@ def _form(request: HttpRequest, route: AlertRoute | None) -> HttpResponse:
         return _shown(request, form, route, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     saved, secret = form.save(cast("User", request.user))
     if secret:
-        # Shown once: it is sealed from now on.
+        # Shown once: from now on it is stored encrypted.
         return _shown(request, RouteForm(hosts=hosts, initial=initial_of(saved)), saved, secret)
     messages.success(request, f"Saved. Send a test message to check that {saved.name} gets it.")
     return redirect("alert-route", saved.key)
@@ -144,7 +144,7 @@ def _last_of(route: AlertRoute) -> QuerySet[AlertDelivery]:
 @staff_view()
 @require_safe
 def own_routes(request: HttpRequest) -> HttpResponse:
-    """When oneself is told: quiet hours and pauses of the mails to one's own address."""
+    """Quiet hours and pauses of the alert mails to oneself."""
     return _own(request, {})
 
 
@@ -177,7 +177,7 @@ def _own(request: HttpRequest, refused: Mapping[str, OwnRouteForm]) -> HttpRespo
 @staff_view(Right.ADMINISTER)
 @require_POST
 def test_route(request: HttpRequest, key: str) -> HttpResponse:
-    """Send a message that means nothing."""
+    """Send a test message."""
     route = get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key)
     if why := alert_routing.why_no_test(route):
         messages.error(request, f"Nothing was sent. {why}")
@@ -190,19 +190,19 @@ def test_route(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def delete_route(request: HttpRequest, key: str) -> HttpResponse:
-    """Nobody is told by this way any more."""
+    """Delete a recipient."""
     route = get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key)
     saved_routes.delete_route(route, cast("User", request.user))
-    messages.success(request, f"{route.name} is not told any more.")
+    messages.success(request, f"{route.name} no longer receives alerts.")
     return redirect("alert-routes")
 
 
 @staff_view(Right.ADMINISTER)
 @require_POST
-def nobody(request: HttpRequest) -> HttpResponse:
-    """Say that nobody is to be told: the overview does not ask any more."""
-    if saved_routes.is_asked_for():
-        saved_routes.note_nobody(cast("User", request.user))
+def no_recipients(request: HttpRequest) -> HttpResponse:
+    """Confirm that alerts have no recipients: the overview stops asking."""
+    if saved_routes.lacks_recipients():
+        saved_routes.note_no_recipients(cast("User", request.user))
     messages.success(request, "No alerts are sent. Change this under Alerts, Recipients.")
     return redirect("home")
 
@@ -210,7 +210,7 @@ def nobody(request: HttpRequest) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def send_again(request: HttpRequest, key: str) -> HttpResponse:
-    """Send a message once more, now."""
+    """Send a message again now."""
     sent = AlertDelivery.objects.visible_to(request.user).filter(route__isnull=False)
     row = get_object_or_404(sent, key=key)
     delivery_queue.again(row)

@@ -1,4 +1,4 @@
-"""What a person does to a benchmark that goes on: pause it, go on with it, cancel it."""
+"""A person's actions on a benchmark: pause, resume, cancel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from storage.planner import Refused
 @staff_view(Right.OPERATE)
 @require_POST
 def pause_runs(request: HttpRequest, key: str) -> HttpResponse:
-    """Begin no further run; with `now` the current one stops, too."""
+    """Start no further run; with `now` the current one stops, too."""
     stops_run = "now" in request.POST
     sentence = "Paused. The run is being stopped." if stops_run else "Paused after the current run."
     act = partial(benchmark_order.pause, requester=requester_of(request), stops_run=stops_run)
@@ -31,7 +31,7 @@ def pause_runs(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def resume_runs(request: HttpRequest, key: str) -> HttpResponse:
-    """Go on with the next run."""
+    """Resume with the next run."""
     act = partial(benchmark_order.resume, requester=requester_of(request))
     return _done(request, key, act, "Resumed.")
 

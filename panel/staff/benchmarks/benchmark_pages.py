@@ -88,8 +88,7 @@ def _published(request: HttpRequest) -> HttpResponse:
 @staff_view()
 @require_safe
 def benchmark_now(request: HttpRequest, key: str) -> HttpResponse:
-    """The part that says how far it has come. With its end, or with the result of another run, the
-    page loads itself anew."""
+    """The progress of a benchmark. When it ends, or another run has a result, the page reloads."""
     row = benchmark_of(request, key)
     rows = list(row.runs.all())
     progress = shown_progress(row, rows, database_now())

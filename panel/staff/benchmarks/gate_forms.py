@@ -26,15 +26,15 @@ class GateForm(BenchmarkForm):
         required=False,
         max_length=KERNEL_LIMIT,
         validators=[demand_plain],
-        label="Kernel to be judged",
-        help_text="As uname -r says. Empty: the next one into which the host is started.",
+        label="Kernel to judge",
+        help_text="As shown by uname -r. Empty: the next kernel that the host boots.",
     )
     boots_a_side = forms.IntegerField(
         required=False,
         min_value=LEAST_BOOTS,
         max_value=MOST_BOOTS_A_SIDE,
         label="Boots of each kernel",
-        help_text="Empty: two boots of the running kernel say how many it takes.",
+        help_text="Empty: two boots of the running kernel determine the number.",
     )
 
     def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
@@ -62,7 +62,7 @@ class AcceptRegressionForm(forms.Form):
         max_length=REASON_LIMIT,
         label="Reason",
         validators=[demand_plain],
-        error_messages={"required": "Enter why: the gate keeps it."},
+        error_messages={"required": "Enter a reason. It is kept with the gate."},
     )
 
 
@@ -74,7 +74,7 @@ class BisectForm(forms.Form):
         widget=forms.Textarea({"rows": 6}),
         max_length=8000,
         validators=[demand_lines],
-        help_text="One a line, in their order, as uname -r says: the first is the good one.",
+        help_text="One per line, in order, as shown by uname -r. The first is the good one.",
     )
 
     def __init__(self, labels: list[str], *args: Any, **kwargs: Any) -> None:

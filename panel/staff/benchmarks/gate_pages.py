@@ -65,7 +65,7 @@ def host_kernels(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def gate_headline(gate: Gate) -> str:
-    """Where it stands, or what it found, in a sentence."""
+    """Its progress, or what it found, in a sentence."""
     if gate.kind == GateKind.BISECT:
         return f"Slow-down {bisect_of(gate).sentence}."
     if not gate.benchmark.is_over:
@@ -153,7 +153,7 @@ def is_choosing(gate: Gate) -> bool:
 @staff_view(Right.OPERATE)
 @require_POST
 def choose_gate_plan(request: HttpRequest, key: str) -> HttpResponse:
-    """Begin with one of the plans: `slower` is the share that is to be named."""
+    """Start with one of the plans: `slower` is the share to detect."""
     gate = find_gate(request, key)
     text = request.POST.get("slower", "")
     slower = float(text) if text.replace(".", "", 1).isdecimal() and len(text) < 9 else 0.0
@@ -163,7 +163,7 @@ def choose_gate_plan(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def skip_gate_kernel(request: HttpRequest, key: str) -> HttpResponse:
-    """A kernel that cannot be measured is open no longer."""
+    """Skip a kernel that cannot be measured."""
     gate = find_gate(request, key)
     kernel = request.POST.get("kernel", "")
     return _done(request, gate, lambda: skip_kernel(gate, kernel), "The kernel is skipped.")
@@ -172,7 +172,7 @@ def skip_gate_kernel(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def accept_gate(request: HttpRequest, key: str) -> HttpResponse:
-    """The regression is a problem no more."""
+    """Accept the regression; it is no longer a problem."""
     gate, form = find_gate(request, key), AcceptRegressionForm(request.POST)
     if not form.is_valid():
         return _page(request, gate, form)

@@ -61,7 +61,7 @@ class SizesField(forms.CharField):
         for text in texts:
             if SIZE.fullmatch(text) is None:
                 raise forms.ValidationError(
-                    f"“{text[:20]}” is no size. Enter GiB, such as 4 or 4, 8, 16."
+                    f"“{text[:20]}” is not a size. Enter GiB, such as 4 or 4, 8, 16."
                 )
         return tuple(sorted({round(float(text) * GIB / MIB) * MIB for text in texts}))
 

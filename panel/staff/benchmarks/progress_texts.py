@@ -16,8 +16,8 @@ from storage.models import Benchmark, BenchmarkRun, BenchmarkState, RunState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownProgress:
-    """`headline` and `detail` say where it stands, the others what a button would do now; "" for a
-    button that there is not."""
+    """`headline` and `detail` describe its progress, the others what a button would do now; "" for
+    a button that is not shown."""
 
     done: int
     total: int
@@ -32,7 +32,7 @@ class ShownProgress:
 def shown_progress(
     benchmark: Benchmark, runs: Sequence[BenchmarkRun], now: datetime
 ) -> ShownProgress:
-    """Where it stands now. Results from elsewhere are as far as they will ever be."""
+    """Its progress now. Imported results are complete."""
     try:
         progress = progress_of(standings_of(runs), now)
     except BadSpec:
@@ -70,19 +70,19 @@ def _gone(run: BenchmarkRun, now: datetime) -> float:
 
 def _pause_text(running: BenchmarkRun | None, now: datetime) -> str:
     if running is None:
-        return "No further run begins until you resume."
+        return "No further run starts until you resume."
     left = max(60.0, seconds_of(running.matrix_cell) - _gone(running, now))
     return (
-        f"The current run goes on to its end, in about {seconds(left)}. Then nothing of it is left "
-        "on the host, and no further run begins until you resume."
+        f"The current run ends in about {seconds(left)} and leaves nothing on the host. No "
+        "further run starts until you resume."
     )
 
 
 def _stop_text(running: BenchmarkRun, now: datetime) -> str:
     return (
         f"The current run stops after {seconds(_gone(running, now))} of about "
-        f"{seconds(seconds_of(running.matrix_cell))}, and its scratch volumes are removed. What it "
-        "measured is kept and says how far it came. It is repeated when you resume."
+        f"{seconds(seconds_of(running.matrix_cell))}, and its scratch volumes are removed. Its "
+        "measurements are kept, marked as incomplete. The run is repeated when you resume."
     )
 
 

@@ -45,16 +45,16 @@ class ShareForm(forms.Form):
 @staff_view(Right.OPERATE)
 @require_POST
 def share_benchmark(request: HttpRequest, key: str) -> HttpResponse:
-    """Make a link that ends by itself."""
+    """Create a link that expires."""
     row, form = benchmark_of(request, key), ShareForm(request.POST)
     if not form.is_valid():
-        messages.error(request, f"A link is good for 1 to {MOST_DAYS} days.")
+        messages.error(request, f"A link is valid for 1 to {MOST_DAYS} days.")
         return redirect("benchmark", key)
     try:
         share_by_link(row, form.cleaned_data["days"])
     except Refused as refused:
         return show_refusal(request, refused)
-    messages.success(request, "The link is made. It is in the menu Shared.")
+    messages.success(request, "The link was created. The Shared menu shows it.")
     return redirect("benchmark", key)
 
 
@@ -63,7 +63,7 @@ def share_benchmark(request: HttpRequest, key: str) -> HttpResponse:
 def unshare_benchmark(request: HttpRequest, key: str) -> HttpResponse:
     """End it now."""
     end_share(benchmark_of(request, key))
-    messages.success(request, "The link is ended. Its address shows nothing any more.")
+    messages.success(request, "The link has ended. Its address no longer works.")
     return redirect("benchmark", key)
 
 
@@ -107,7 +107,7 @@ def shared_csv(request: HttpRequest, token: str) -> HttpResponse:
 @require_safe
 @beyond()
 def shared_json(request: HttpRequest, token: str) -> HttpResponse:
-    """Everything from which the figures can be computed anew, without names."""
+    """Everything from which the figures can be recomputed, without names."""
     answer = JsonResponse(exported_to_strangers(_shared(token)))
     answer.headers["Content-Disposition"] = 'attachment; filename="benchmark.json"'
     return _unlisted(answer)

@@ -94,8 +94,8 @@ LISTING: Final = ListDefinition(
         ),
         ListColumn(
             "wanted", "Wanted", lambda row: row.wanted.volumes, True, RIGHT,
-            "Volumes that wait for HDDs and that a cache helps, or whose customers saw a plan sold "
-            "out",
+            "Volumes that wait for HDDs and would gain from a cache, or whose customers saw a "
+            "plan sold out",
         ),
         ListColumn(
             "short", "Lacking", lambda row: row.short, True, RIGHT, "Wanted, and does not fit"
@@ -217,8 +217,8 @@ def _why_nothing(unit: SoldUnit | None, rows: Sequence[CapacityRow]) -> str:
     """Why there is nothing to buy."""
     if unit is None:
         return (
-            "No plan on sale has a cache yet. SSD is counted in the plan that sells best, so that "
-            "there is a proposal once one is sold."
+            "No plan on sale has a cache yet. SSD space is counted in units of the best-selling "
+            "plan, so a proposal needs a first sale."
         )
     if not any(row.wanted.volumes for row in rows):
         return (
@@ -307,7 +307,7 @@ def _rows(
 
 def _uncached(user: Person) -> list[UncachedVolume]:
     """Volumes in service without a cache that are not known to lie on SSD."""
-    # A volume that nobody asked for has no wish.
+    # A volume that was only found on a host has no wish.
     on_hdd = Q(wish__tier__isnull=True) | ~Q(wish__tier="ssd")
     volumes = Volume.objects.visible_to(user).in_service().filter(on_hdd)
     places = Placement.objects.filter(

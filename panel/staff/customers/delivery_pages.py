@@ -50,7 +50,7 @@ def deliver_again(request: HttpRequest, name: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def deliver_test(request: HttpRequest) -> HttpResponse:
-    """Send a message that means nothing."""
+    """Send a test message."""
     if outbox.is_on():
         outbox.write(MessageType.TEST, new_key(), {"text": "This is a test message."})
         messages.success(

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from panel.lists.listing import ListColumn, ListDefinition, csv_file, list_page
-from panel.proofs import ledger as books
+from panel.proofs.ledger import COLUMNS, cells, entry, proofs, tallies
 from storage.access import staff_view
 
 CHUNK_ROWS: Final = 500
@@ -36,13 +36,13 @@ LISTING: Final = ListDefinition(
 @staff_view()
 def ledger(request: HttpRequest) -> HttpResponse:
     """Totals, by plan, and every order with what was expected of it and what it did."""
-    proofs = books.proofs(request.user)
-    found = list_page(request, LISTING, proofs)
-    everything, plans = books.tallies(proofs.iterator(CHUNK_ROWS))
+    shown = proofs(request.user)
+    found = list_page(request, LISTING, shown)
+    everything, plans = tallies(shown.iterator(CHUNK_ROWS))
     context = {
         "list": found,
         "page": found.page,
-        "entries": [books.entry(proof) for proof in found.page],
+        "entries": [entry(proof) for proof in found.page],
         "all": everything,
         "plans": plans,
     }
@@ -54,5 +54,5 @@ def ledger(request: HttpRequest) -> HttpResponse:
 def ledger_csv(request: HttpRequest) -> HttpResponse:
     """Every order of the ledger, newest first; "" is not known."""
     name = f"tiercel-ledger-{timezone.now():%Y%m%d-%H%M%S}.csv"
-    proofs = books.proofs(request.user).iterator(CHUNK_ROWS)
-    return csv_file(name, books.COLUMNS, map(books.cells, proofs))
+    shown = proofs(request.user).iterator(CHUNK_ROWS)
+    return csv_file(name, COLUMNS, map(cells, shown))

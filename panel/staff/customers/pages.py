@@ -143,7 +143,7 @@ def _counted(customers: QuerySet[Customer]) -> QuerySet[Customer]:
 @staff_view(Right.OPERATE)
 @require_POST
 def delete_customer(request: HttpRequest, key: str) -> HttpResponse:
-    """Forget a customer who has nothing."""
+    """Delete a customer who has nothing."""
     customer = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
     try:
         people.delete_customer(customer)
@@ -157,7 +157,7 @@ def delete_customer(request: HttpRequest, key: str) -> HttpResponse:
 
 class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]
     """Name and external id; an external id belongs to one customer. A name that another customer
-    has asks for a second look."""
+    has must be confirmed."""
 
     is_namesake = forms.BooleanField(required=False, label="Use this name anyway")
 

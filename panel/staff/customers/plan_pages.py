@@ -204,7 +204,7 @@ def offer_plan(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 @staff_view(Right.ADMINISTER)
 def delete_plan(request: HttpRequest, key: str) -> HttpResponse:
-    """Delete a plan that nobody ever had; refuse any other, with the reason."""
+    """Delete a plan that no volume ever had; refuse any other, with the reason."""
     plan = _plan(request, key)
     try:
         plan_removal.delete_plan(plan)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from panel.accounts.security_log import security_entries
 from panel.lists.listing import csv_file
 from panel.models import SecurityKind
-from panel.proofs import ledger as books
+from panel.proofs import ledger
 from panel.staff.customers import revenue
 from panel.staff.customers.revenue_chart import revenue_charts
 from panel.staff.customers.sales_history import sales_history
@@ -44,7 +44,7 @@ def revenue_page(request: HttpRequest) -> HttpResponse:
     hosts = Host.objects.visible_to(request.user)
     names = {pk: (name, key) for pk, name, key in hosts.values_list("pk", "name", "key")}
     rows = revenue.by_host(caches, names)
-    everything, plans = books.tallies(books.proofs(request.user).iterator(CHUNK_ROWS))
+    everything, plans = ledger.tallies(ledger.proofs(request.user).iterator(CHUNK_ROWS))
     history = sales_history(request.user, caches, now)
     invoiced = revenue.invoiced(request.user, now)
     context = {

@@ -29,7 +29,7 @@ TRIALS: Final = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True)
 class SalesHistory:
-    """What became of sales: `months` by currency, with the names of their plans by primary key;
+    """The history of sales: `months` by currency, with the names of their plans by primary key;
     `gained` and `lost` a month, and `churn`, in 30 days; `trials` that ended in 90 days, and were
     kept. `undated` volumes pay for a plan that no order gave: they are in the present month
     alone."""

@@ -27,7 +27,7 @@ from storage.models import Host
 from storage.stored_inventory import inventory_of
 from storage.templatetags.money import amount
 
-MOST: Final = 3
+MOST_HOSTS: Final = 3
 """Hosts for which something is proposed: the inventory of each is read, and its SSD divided."""
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 
@@ -42,7 +42,7 @@ class HostDemand:
 
     @property
     def volumes(self) -> int:
-        """Each is taken to want one unit."""
+        """Each counts as one unit."""
         return len(self.waits.helped | self.sold_out)
 
     def __add__(self, other: HostDemand) -> HostDemand:
@@ -130,7 +130,7 @@ def purchases(
     now: datetime,
 ) -> list[HostPurchase]:
     """For the first of `short`, what earns most first."""
-    some = short[:MOST]
+    some = short[:MOST_HOSTS]
     hosts = Host.objects.visible_to(user).in_bulk([space.host_id for space, _ in some])
     purchases = [
         HostPurchase(space, wants, unit, of)

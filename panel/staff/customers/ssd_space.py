@@ -209,8 +209,8 @@ def full_forecast(user: Person, at: datetime, hosts: Iterable[HostSpace]) -> Ful
 
 
 def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[int | None, Growth]:
-    """Of each host (by primary key) and of all (None): how much of the SSDs jobs took and gave back
-    in the last 90 days, or since the first such job, or since the host is here."""
+    """Of each host (by primary key) and of all (None): how much SSD space jobs took and released in
+    the last 90 days, or since the first such job, or since the host is here."""
     rows = Job.objects.visible_to(user).filter(
         kind__in=SIZED, dry_run=False, state=State.SUCCEEDED, ended_at__gte=at - PACE
     )
@@ -221,7 +221,7 @@ def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[in
     ):
         change = _ssd_bytes(wish) - _ssd_bytes(before)
         if not before and kind != Kind.CREATE_VOLUME:
-            # What the volume was before, no wish could say: it lay where it lies.
+            # No earlier wish says what the volume was: take it as unmoved.
             change = _cache_bytes(wish)
         sums[host_id] += change
         sums[None] += change
@@ -229,7 +229,7 @@ def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[in
     hosts = Host.objects.visible_to(user).filter(pk__in=free_bytes)
     begins: dict[int | None, datetime] = dict(hosts.values_list("pk", "created_at"))
     begins[None] = min(begins.values(), default=at)
-    # Where nothing was taken or given back in all of the time, that is known.
+    # If no job took or released space in the whole period, the growth is known to be zero.
     first = max(at - PACE, min(ends, default=begins[None]))
     frees: dict[int | None, int] = dict(free_bytes.items())
     frees[None] = sum(free_bytes.values())

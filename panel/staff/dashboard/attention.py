@@ -77,7 +77,7 @@ class Remedy:
 @dataclass(frozen=True, slots=True)
 class AttentionRow:
     """A row of the list. `at_risk`: data may be lost. `since` is when the oldest of its `count`
-    troubles began; `more` subjects are not named; `alert` is what became of its alerts, if any."""
+    troubles began; `more` subjects are not named; `alert` is the state of its alerts, if any."""
 
     severity: str
     at_risk: bool
@@ -119,13 +119,13 @@ def _mark(
 
 
 def at_once(rows: tuple[AttentionRow, ...]) -> tuple[AttentionRow, ...]:
-    """What nobody should have to unfold: all data at risk, and the first of the rest."""
+    """What is always visible: all data at risk, and the first of the rest."""
     at_risk = [n for n, row in enumerate(rows, 1) if row.at_risk]
     return rows[: max(OPEN_ROWS, *at_risk, 0)]
 
 
 def of_all_hosts(problem: Problem, pages: Mapping[str, str]) -> AttentionRow:
-    """The row of the global stop, or of what stands still in the panel itself."""
+    """The row of the global stop, or of a standstill in the panel itself."""
     return AttentionRow(
         severity=problem.severity,
         at_risk=False,

@@ -143,7 +143,7 @@ def _alerts(start: datetime, end: datetime, of: Q, *, names_volumes: bool) -> It
     alerts = Alert.objects.filter(of, lasted, cause=None, opened_at__lte=end)
     newest = alerts.select_related("host").defer("host__facts").order_by("-opened_at")
     for alert in newest[:MOST_EVENTS]:
-        words = alert.told_message.removesuffix(".") if names_volumes else ""
+        words = alert.shown_message.removesuffix(".") if names_volumes else ""
         yield LaneEvent(
             LaneKind.ALERT,
             alert.opened_at or alert.first_seen_at,
@@ -158,7 +158,7 @@ def _jobs(start: datetime, end: datetime, of: Q, *, names_volumes: bool) -> Iter
         began=Coalesce("started_at", "created_at")
     )
     lasted = Q(ended_at=None) | Q(ended_at__gt=start)
-    for job in jobs.filter(lasted, began__lte=end).told().order_by("-began")[:MOST_EVENTS]:
+    for job in jobs.filter(lasted, began__lte=end).for_rows().order_by("-began")[:MOST_EVENTS]:
         volume = f" {job.volume}" if names_volumes and job.volume is not None else ""
         state = "" if job.state == State.SUCCEEDED else f" ({job.state.replace('_', ' ')})"
         yield LaneEvent(

@@ -33,8 +33,8 @@ BACK: Final = ((timedelta(days=7), "a week ago"), (timedelta(days=1), "yesterday
 @dataclass(frozen=True, slots=True)
 class Space:
     """Bytes of the whole fleet. `sold_bytes` lies in caches that customers pay for, `other_bytes`
-    is used otherwise, `reserved_bytes` of the free space is promised to jobs. Of
-    `old_count` hosts, which do not answer, it is what they last said."""
+    is used otherwise, `reserved_bytes` of the free space is promised to jobs. For `old_count`
+    hosts, which do not answer, it is their last report."""
 
     fast_total_bytes: int
     sold_bytes: int
@@ -176,8 +176,8 @@ def latency(at: datetime) -> FleetLatency:
 
 @dataclass(frozen=True, slots=True)
 class RecordedVolume:
-    """What the books say of a volume: its LV's name ("" until it is made), its size and that of
-    its cache, None without one."""
+    """The record of a volume: its LV's name ("" until it is created), its size and that of its
+    cache, None without one."""
 
     lv_name: str
     size_bytes: int

@@ -25,25 +25,25 @@ class SetupStep:
 
 @dataclass(frozen=True, slots=True)
 class GetStarted:
-    """`is_nobody_told`: no one is told of alerts, and no admin said that this shall be so."""
+    """`has_no_recipient`: alerts have no recipient, and no admin chose to have none."""
 
     steps: tuple[SetupStep, ...]
-    is_nobody_told: bool
+    has_no_recipient: bool
 
 
 def get_started(user: Person) -> GetStarted | None:
     """None for those who cannot do it, and once all of it is done. Five queries at most."""
     if not may(user, Right.ADMINISTER):
         return None
-    is_nobody_told = saved_routes.is_asked_for()
+    has_no_recipient = saved_routes.lacks_recipients()
     backups = SecurityEntry.objects.filter(kind=SecurityKind.BACKUP)
     own_settings = reverse("settings")
     steps = (
         SetupStep("First host", reverse("host-new"), Host.objects.active().exists()),
         SetupStep("Second factor", reverse("mfa_index"), not second_factor.is_advised(user)),
-        SetupStep("Alert recipients", reverse("alert-route-new"), not is_nobody_told),
+        SetupStep("Alert recipients", reverse("alert-route-new"), not has_no_recipient),
         SetupStep("E-mail", f"{own_settings}#mail", bool(settings.SMTP_HOST)),
         SetupStep("Backup", f"{own_settings}#backup", backups.exists()),
     )
     is_done = all(each.is_done for each in steps)
-    return None if is_done else GetStarted(steps, is_nobody_told)
+    return None if is_done else GetStarted(steps, has_no_recipient)

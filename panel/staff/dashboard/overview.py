@@ -20,7 +20,7 @@ from django.views.decorators.http import require_safe
 from jobs.models import Halt, Job, JobQuerySet, State
 from jobs.problems import ProblemTally, grouped, problems_of_all_hosts, tallies, total
 from panel.charts.chart_context import fleet_chart_context
-from panel.deliveries.alerts.alert_routing import untold_beside_others
+from panel.deliveries.alerts.alert_routing import hosts_without_other_recipient
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.dashboard.attention import (
     LOOKED_AT,
@@ -49,9 +49,9 @@ from panel.staff.dashboard.heat_map import LAST_DAY, LATENCY, MEASURED, SCALES, 
 from panel.staff.hosts.fleet import (
     FIELDS,
     NO_PROBLEMS,
-    Course,
+    HitRateTrend,
     HostSummaryRow,
-    courses_of,
+    hit_rate_trends,
     line_of,
 )
 from storage.access import Person, is_staff, staff_view
@@ -65,7 +65,7 @@ SHOWN_GROUPS: Final = 20
 TOP_SHOWN: Final = 10
 SHOWN_HOSTS: Final = 12
 RECENT_JOBS: Final = 10
-KEPT: Final = ("range", "from", "to", "heat")
+KEPT_PARAMETERS: Final = ("range", "from", "to", "heat")
 OPEN_CHARTS: Final = ("operations", "hits")
 HOSTS: Final = "hosts"
 VIEWS: Final = {
@@ -88,7 +88,7 @@ class OverviewHost:
     """A host of the table."""
 
     line: HostSummaryRow
-    course: Course
+    hit_rate_trend: HitRateTrend
     busiest: Volume | None
 
     @property
@@ -101,7 +101,7 @@ class OverviewHost:
 class Overview:
     """What a person on call needs first. `attention` are the first rows of what is wrong,
     `more_groups` those left out, `problems` how many there are; `shortages` is scarce space.
-    `untold_count` hosts have nobody who is told first."""
+    `no_recipient_count` hosts have no recipient in tier 1."""
 
     attention: tuple[AttentionRow, ...]
     more_groups: int
@@ -113,7 +113,7 @@ class Overview:
     running: int
     waiting: int
     halt: Halt | None
-    untold_count: int
+    no_recipient_count: int
 
     @property
     def urgent(self) -> tuple[AttentionRow, ...]:
@@ -133,7 +133,7 @@ class Overview:
 
     @property
     def hosts_note(self) -> str:
-        """What is to be said of the hosts that are not up."""
+        """A note about the hosts that are not up."""
         notes = [f"{self.fleet.down_count} unreachable"] if self.fleet.down_count else []
         notes += [f"{self.fleet.new_count} awaiting approval"] if self.fleet.new_count else []
         return ", ".join(notes)
@@ -141,8 +141,8 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class FleetTables:
-    """The first of the fleet, of the kind that is asked for (`show`, of `VIEWS`): hosts by `sort`,
-    volumes by what they do, or the latest jobs. The others are empty."""
+    """The first of the fleet, of the requested kind (`show`, of `VIEWS`): hosts by `sort`, volumes
+    by what they do, or the latest jobs. The others are empty."""
 
     show: str
     sort: str
@@ -180,7 +180,7 @@ class Unfinished:
     volume_key: str
     state: str
     wishes: tuple[Wish, ...]
-    lying: RecordedVolume
+    recorded: RecordedVolume
 
 
 def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) -> Overview:
@@ -203,7 +203,7 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
         running=sum(job.state == State.RUNNING for job in unfinished),
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
         halt=halt,
-        untold_count=len(untold_beside_others()),
+        no_recipient_count=len(hosts_without_other_recipient()),
     )
 
 
@@ -232,10 +232,10 @@ def fleet_tables(
 
 
 def _recent(jobs: JobQuerySet) -> list[Job]:
-    """The latest to have ended, begun or been asked for, among the youngest."""
+    """The latest to have ended, started or been requested, among the youngest."""
     young = jobs.order_by("-pk").values("pk")[: RECENT_JOBS * 5]
     latest = Coalesce("ended_at", "started_at", "created_at").desc()
-    return list(jobs.filter(pk__in=young).told().order_by(latest)[:RECENT_JOBS])
+    return list(jobs.filter(pk__in=young).for_rows().order_by(latest)[:RECENT_JOBS])
 
 
 def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
@@ -256,7 +256,7 @@ def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
             host_id,
             key,
             state,
-            # What it needs to go back counts too, as long as it may.
+            # What its rollback would need counts too, while rollback is possible.
             tuple(Wish.from_json(each) for each in (wish, None if turned else back) if each),
             RecordedVolume(lv_name or "", size_bytes, cache_bytes),
         )
@@ -269,7 +269,7 @@ def _reserved_bytes(unfinished: Sequence[Unfinished]) -> int:
         return 0
     outlines = HostOutline.objects.in_bulk({job.host_id for job in unfinished})
     return sum(
-        max(promised_bytes(wish, job.lying, outlines.get(job.host_id)) for wish in job.wishes)
+        max(promised_bytes(wish, job.recorded, outlines.get(job.host_id)) for wish in job.wishes)
         for job in unfinished
     )
 
@@ -278,7 +278,7 @@ def _lines(
     user: Person, counted: Mapping[int, ProblemTally], sort: str, at: datetime
 ) -> list[HostSummaryRow]:
     """The first hosts of the order, by name within what is equal; unknown figures last, and so are
-    old ones: nobody knows what that host does now."""
+    old ones: the host's present load is unknown."""
     fresh = Q(activity__at__gte=at - timedelta(seconds=silent_seconds()))
     busy = Case(When(fresh, then=F("activity__busy")))
     io = Case(
@@ -304,13 +304,13 @@ def _lines(
 
 
 def _rows(user: Person, lines: Sequence[HostSummaryRow], at: datetime) -> tuple[OverviewHost, ...]:
-    courses = courses_of(lines, at)
+    trends = hit_rate_trends(lines, at)
     busiest = {line.now.busiest_id for line in lines if line.now is not None}
     volumes = Volume.objects.visible_to(user).only("key", "label").in_bulk(busiest - {None})
     return tuple(
         OverviewHost(
             line,
-            courses[line.host.pk],
+            trends[line.host.pk],
             volumes.get(line.now.busiest_id or 0) if line.now is not None else None,
         )
         for line in lines
@@ -353,8 +353,8 @@ def _charts(request: HttpRequest) -> dict[str, Any]:
 @staff_view()
 @require_safe
 def fleet_fragment(request: HttpRequest) -> HttpResponse:
-    """The parts of the first page that renew themselves: what needs attention, with `?part=heat`
-    the map of hosts by time, and with `?part=tables` the tables below the charts."""
+    """The parts of the first page that refresh: what needs attention, with `?part=heat` the map of
+    hosts by time, and with `?part=tables` the tables below the charts."""
     at, part = timezone.now(), request.GET.get("part")
     if part == "heat":
         return render(request, "staff/dashboard/_heat_card.html", _heat(request, at))
@@ -383,7 +383,7 @@ def _tables(
 ) -> dict[str, object]:
     """`kept` is what the order of hosts leaves as it is: the time of the charts, and what the map
     shows."""
-    kept = {name: request.GET[name] for name in KEPT if name in request.GET}
+    kept = {name: request.GET[name] for name in KEPT_PARAMETERS if name in request.GET}
     return {
         "tables": fleet_tables(
             request.user, at, counted, request.GET.get("sort", ""), request.GET.get("show", "")

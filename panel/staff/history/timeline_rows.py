@@ -75,7 +75,7 @@ CHECK_TONES: Final[Mapping[str, tuple[Tone, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """One thing that happened. `what` is its kind, `state` what became of it; `text` says more, and
+    """One thing that happened. `what` is its kind, `state` its outcome; `text` has details, and
     `url` leads to its page. `change` is the change of the host itself, where it is one."""
 
     at: datetime
@@ -175,7 +175,7 @@ def _row(entry: TimelineEntry, place: TimelinePlace, volumes: Mapping[str, Volum
 def _of_alert(at: datetime, alert: Alert) -> TimelineRow:
     url = reverse("alert", args=[alert.key])
     what = f"Alert: {name_of(alert.title_code)}"
-    return TimelineRow(at, what, alert.told_message, url, state_of_alert(alert))
+    return TimelineRow(at, what, alert.shown_message, url, state_of_alert(alert))
 
 
 def _of_job(at: datetime, job: Job) -> TimelineRow:

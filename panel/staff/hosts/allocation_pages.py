@@ -17,7 +17,7 @@ from storage.bulk_changes import TITLES, Action
 from storage.database_clock import database_now
 
 YIELDS_SHOWN = 12
-NOTHING = "There is nothing to change any more."
+NOTHING = "No change is proposed any longer."
 
 
 @staff_view()

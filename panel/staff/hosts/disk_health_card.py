@@ -44,7 +44,7 @@ WORDS: Final = {
     "recover": "being rebuilt",
     "resync": "being synchronised",
     "reshape": "being reshaped",
-    "frozen": "frozen: no rebuild begins",
+    "frozen": "frozen: no rebuild starts",
 }
 REPLACEABLE: Final = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 SILENT: Final = {
@@ -134,7 +134,7 @@ def _lines(facts: HostFacts, rows: Sequence[DiskHealthRow]) -> tuple[DiskLine, .
 
 def _note(last: DiskRound | None, rows: Sequence[DiskHealthRow]) -> str:
     if last is None:
-        return "The disks are asked for the first time within 5 minutes, then every 45 minutes."
+        return "The disks are read for the first time within 5 minutes, then every 45 minutes."
     if not last.installed:
         return "The host has no smartctl. Install smartmontools on it to see the disks' health."
     if last.message:
@@ -241,13 +241,13 @@ class CheckRow:
 
     @property
     def who(self) -> str:
-        return str(self.check.actor) if self.check.actor is not None else "somebody"
+        return str(self.check.actor) if self.check.actor is not None else "a deleted account"
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayRow:
-    """`state` with its tone, `progress` of what it does now and `notes` are words. `commands`
-    are what to type on the host, one after the other. `check` is the last that was asked for;
+    """`state` with its tone, `progress` of its current activity and `notes` are words. `commands`
+    are what to type on the host, one after the other. `check` is the last one requested;
     `no_replacement` says why no disk of it can be replaced now."""
 
     array: Array
@@ -266,7 +266,7 @@ class ArrayRow:
 
 
 def arrays_of(host: Host, facts: HostFacts, failing: Collection[str] = ()) -> tuple[ArrayRow, ...]:
-    """In the inventory's order. `failing` are the disks that say so. One query."""
+    """In the inventory's order. `failing` are the disks that report a failure. One query."""
     asked: dict[str, MediaCheck] = {}
     uuids = [array.uuid for array in facts.arrays]
     checks = MediaCheck.objects.filter(host=host, disk=None, array_uuid__in=uuids)
@@ -362,7 +362,7 @@ def _commands(facts: HostFacts, array: Array, failing: Collection[str]) -> tuple
         ]
         if len(removed) < len(faulty):
             removed.append(f"{manage} --remove detached")
-        # A spare, or a disk that is being filled, takes the place by itself.
+        # A spare, or a disk that is being filled, takes the place automatically.
         added = [] if array.is_at_work or array.spares else _added(facts, array, manage)
         return (*removed, *added)
     dying = [name for name in names[1:] if any(is_part_of(name, disk) for disk in failing)]

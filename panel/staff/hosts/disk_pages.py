@@ -1,4 +1,4 @@
-"""The page of one disk: what it says of its health, what people entered of it, and the way back."""
+"""The page of one disk: the health that it reports, what people entered, and undoing that."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ UNITS: Final = {
 
 
 class EnteredForm(forms.Form):
-    """What a disk does not say itself; what is empty is forgotten."""
+    """What a disk does not report itself; an empty field deletes the value."""
 
     unit_bytes = forms.TypedChoiceField(
         label="Unit of its counter",
         coerce=int,
         empty_value=None,
         required=False,
-        help_text="In which unit the disk counts what was written. A measurement overrules it.",
+        help_text="The unit in which the disk counts writes. A measurement overrides it.",
     )
     rated_tb = forms.DecimalField(
         label="Rated endurance in TB",
@@ -67,7 +67,7 @@ class EnteredForm(forms.Form):
         max_digits=12,
         decimal_places=3,
         required=False,
-        help_text="TBW of the data sheet: how much may be written in the SSD's life.",
+        help_text="TBW from the data sheet: how much may be written during the SSD's life.",
     )
 
     def __init__(self, disk: PhysicalDisk, *args: Any, **kwargs: Any) -> None:
@@ -88,13 +88,13 @@ class EnteredForm(forms.Form):
 
 
 class AcceptErrorsForm(forms.Form):
-    """Why the errors that a disk has now, or that it is gone, are no cause for alarm."""
+    """Why the disk's present errors, or its loss, are no cause for alarm."""
 
     reason = forms.CharField(
         max_length=REASON_LIMIT,
         label="Reason",
         validators=[demand_plain],
-        error_messages={"required": "Enter why: others see it beside the disk."},
+        error_messages={"required": "Enter a reason. It is shown beside the disk."},
     )
 
 
@@ -198,10 +198,10 @@ def _writers(
 def _writers_note(writers: SsdWriters) -> str:
     parts = []
     if writers.total_bytes is None:
-        parts.append("What the SSD counted is not known for this time, so shares are of volumes.")
+        parts.append("The SSD's count is unknown for this period: shares are of volumes.")
     if writers.uncounted:
         count = counted(writers.uncounted, "bcache volume")
-        parts.append(f"What {count} wrote here is not counted: it is within other.")
+        parts.append(f"What {count} wrote here is not counted: it is part of other.")
     return " ".join(parts)
 
 
@@ -250,7 +250,7 @@ def enter(request: HttpRequest, key: str, disk: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def accept_disk_errors(request: HttpRequest, key: str, disk: str) -> HttpResponse:
-    """The errors that the disk has now are known, and that it is gone."""
+    """Accept the disk's present errors, or its loss."""
     row = _find(request, key, disk)
     form = AcceptErrorsForm(request.POST)
     if not form.is_valid():
@@ -260,9 +260,9 @@ def accept_disk_errors(request: HttpRequest, key: str, disk: str) -> HttpRespons
         smart_records.accept_errors(row, who, reason, database_now())
     except Refused as refused:
         return show_refusal(request, refused)
-    text = "The errors are accepted. Only more of them are reported."
+    text = "The errors are accepted. Only new ones are reported."
     if row.gone_since is not None:
-        text = "It is known that the disk is gone. If it comes back and goes again, you are told."
+        text = "The loss is accepted. If the disk returns and is lost again, that is reported."
     messages.success(request, text)
     return redirect("host-disk", key, disk)
 
@@ -270,7 +270,7 @@ def accept_disk_errors(request: HttpRequest, key: str, disk: str) -> HttpRespons
 @staff_view(Right.OPERATE)
 @require_POST
 def test(request: HttpRequest, key: str, disk: str) -> HttpResponse:
-    """Ask for a self-test; a worker begins it on the host."""
+    """Request a self-test; a worker starts it on the host."""
     row = _find(request, key, disk)
     form = SelfTestForm(request.POST)
     kind = form.cleaned_data["kind"] if form.is_valid() else CheckKind.SHORT
@@ -278,7 +278,7 @@ def test(request: HttpRequest, key: str, disk: str) -> HttpResponse:
         media_checks.test_disk(row, CheckKind(kind), requester_of(request))
     except Refused as refused:
         return show_refusal(request, refused)
-    messages.success(request, "The self-test was asked for. The disk stays in use meanwhile.")
+    messages.success(request, "The self-test was requested. The disk stays in use.")
     return redirect("host-disk", key, disk)
 
 
@@ -295,14 +295,14 @@ def compare_array(request: HttpRequest, key: str, array: str) -> HttpResponse:
         media_checks.check_array(host, named[0], requester_of(request))
     except Refused as refused:
         return show_refusal(request, refused)
-    messages.success(request, f"The check of {array} was asked for. Volumes stay in use meanwhile.")
+    messages.success(request, f"The check of {array} was requested. Volumes stay in use.")
     return redirect("host-disks", key)
 
 
 @staff_view(Right.ADMINISTER)
 @require_POST
 def undo_disk_change(request: HttpRequest, key: str, disk: str) -> HttpResponse:
-    """Take back what was entered or accepted last."""
+    """Undo what was entered or accepted last."""
     row = _find(request, key, disk)
     form = UndoForm(request.POST)
     shown = form.cleaned_data["change"] if form.is_valid() else 0

@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from jobs.hosts import enrolment
-from panel.deliveries.alerts.alert_routing import untold_hosts
+from panel.deliveries.alerts.alert_routing import hosts_without_recipient
 from panel.staff.hosts.storage_stack import stack_of
 from storage.access import Right, is_proven, staff_view
 from storage.health.host_problems import HealthFinding, reported_problems
@@ -47,8 +47,8 @@ def new_host(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
     """GET: the line to paste (after a fresh proof: it makes a host one of ours) and how far the
-    host has come; the page renews itself until all is known. POST: a new line, also for a host
-    that is to be upgraded."""
+    host has come; the page refreshes until all is known. POST: a new command, also to upgrade a
+    host."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     if request.method == "POST":
         enrolment.begin_enrolment(host.name, host.address)
@@ -65,7 +65,7 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
             "", "error", host.error.get("message", ""), host.error.get("correction", "")
         ),
         "preflight": reported_problems(host),
-        "is_untold": any(each.host == host for each in untold_hosts()),
+        "has_no_recipient": any(each.host == host for each in hosts_without_recipient()),
         **_found(inventory_of(host)),
     }
     return render(request, "staff/hosts/host_enrol.html", context)
@@ -87,7 +87,7 @@ def _found(facts: HostFacts | None) -> dict[str, object]:
 
 
 class HostForm(forms.Form):
-    """Where a new host is reached. A name that is in use is refused, unless its host never came."""
+    """Where a new host is reached. A name in use is refused, unless its host never enrolled."""
 
     name = forms.CharField(
         validators=[demand_name],
@@ -132,8 +132,8 @@ class HostForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """`line`: the host ran what was pasted. `trust`: a person accepted its key. `answer`: it
-    answered over SSH and was checked. `inventory`: its disks and volumes are known."""
+    """`line`: the host ran the command. `trust`: a person accepted its key. `answer`: it answered
+    over SSH and was checked. `inventory`: its disks and volumes are known."""
 
     line: Progress
     trust: Progress
@@ -142,7 +142,7 @@ class Arrival:
 
     @property
     def is_over(self) -> bool:
-        """True once nothing more comes by itself."""
+        """True once no further step completes automatically."""
         return {self.line, self.trust, self.answer, self.inventory} == {"done"}
 
 

@@ -101,20 +101,20 @@ def line_of(host: Host, tally: ProblemTally, at: datetime) -> HostSummaryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class HitRateTrend:
     """A host's hit rate: of the last quarter of an hour, and its line over two hours."""
 
     recent: Figures
     line: Spark
 
 
-def courses_of(lines: Sequence[HostSummaryRow], at: datetime) -> Mapping[int, Course]:
+def hit_rate_trends(lines: Sequence[HostSummaryRow], at: datetime) -> Mapping[int, HitRateTrend]:
     """By primary key of the host. One query."""
     buckets_by_host = courses([line.host.pk for line in lines], bucket_of(at), COURSE_BUCKETS)
-    return {host_id: _course(buckets) for host_id, buckets in buckets_by_host.items()}
+    return {host_id: _hit_rate_trend(buckets) for host_id, buckets in buckets_by_host.items()}
 
 
-def _course(buckets: Sequence[Sums | None]) -> Course:
+def _hit_rate_trend(buckets: Sequence[Sums | None]) -> HitRateTrend:
     rates = [read_hit_rate(sums) if sums is not None else None for sums in buckets]
     recent = sum((sums for sums in buckets[-3:] if sums is not None), Sums())
-    return Course(figures(recent), spark(rates, top=1.0, say=percent))
+    return HitRateTrend(figures(recent), spark(rates, top=1.0, say=percent))

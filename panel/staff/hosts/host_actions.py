@@ -1,4 +1,4 @@
-"""A person's actions on a host: trust it, refresh it, hold its jobs back, add an SSD."""
+"""A person's actions on a host: trust it, refresh it, hold its jobs, add an SSD."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def accept_host(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
-    """Ask for a fresh inventory; the host's page renews itself until it is there."""
+    """Ask for a fresh inventory; the host's page refreshes until it is there."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     asked_at = database_now().timestamp()
     notify_workers.host(host.pk)
@@ -77,8 +77,8 @@ def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove_host(request: HttpRequest, key: str) -> HttpResponse:
-    """What is forgotten and what stays; then, with the host's name typed, the removal. A host that
-    never came is discarded without typing."""
+    """What is deleted and what is kept; then, with the host's name typed, the removal. A host that
+    never enrolled is discarded without typing."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     now = database_now()
     removal = removal_of(host, now)
@@ -195,7 +195,7 @@ def set_cache_window(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def set_limits(request: HttpRequest, key: str) -> HttpResponse:
-    """From when on something is a problem, and what Tiercel does by itself about writeback."""
+    """From when on something is a problem, and whether Tiercel leaves writeback automatically."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     form = LimitsForm(request.POST)
     if not form.is_valid():
@@ -231,7 +231,7 @@ def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
-    """Which one, to which group, and its serial number typed: nobody takes the wrong drive."""
+    """Which one, to which group, and its serial number, typed to guard against mix-ups."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
     offer = preparations(facts) if facts is not None else None
@@ -241,7 +241,7 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def replace_member(request: HttpRequest, key: str, array: str) -> HttpResponse:
-    """Which disk takes which place, and its serial number typed: nobody takes the wrong drive."""
+    """Which disk takes which place, and its serial number, typed to guard against mix-ups."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
     named = [each for each in facts.arrays if each.name == array] if facts is not None else []

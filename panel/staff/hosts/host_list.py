@@ -28,7 +28,7 @@ from panel.lists.listing import (
     wants_csv,
 )
 from panel.staff.hosts import fleet
-from panel.staff.hosts.fleet import Course, HostSummaryRow
+from panel.staff.hosts.fleet import HitRateTrend, HostSummaryRow
 from storage.access import Right, staff_view
 from storage.models import Host, Placement
 from storage.models.host import MOST_TAGS, SITE_LIMIT, HostState, tags_of
@@ -44,12 +44,12 @@ class HostListRow:
 
     line: HostSummaryRow
     volume_count: int
-    course: Course | None = None
-    wrongs: tuple[Problem, ...] = ()
+    hit_rate_trend: HitRateTrend | None = None
+    problems: tuple[Problem, ...] = ()
 
     @property
     def hit_rate(self) -> float | None:
-        return self.course.recent.hit_rate if self.course is not None else None
+        return self.hit_rate_trend.recent.hit_rate if self.hit_rate_trend is not None else None
 
     @property
     def iops(self) -> float | None:
@@ -74,7 +74,7 @@ LISTING: Final = ListDefinition(
         ListColumn("host", "Host", lambda row: row.line.host.name_order),
         ListColumn("site", "Site", lambda row: row.line.host.site.casefold() or None),
         ListColumn(
-            "state", "State", lambda row: (not row.wrongs, row.line.is_up), help="Problems first"
+            "state", "State", lambda row: (not row.problems, row.line.is_up), help="Problems first"
         ),
         ListColumn("ssd", "SSD", lambda row: row.ssd_free_bytes, help="Free space on SSD"),
         ListColumn("hdd", "HDD", lambda row: row.hdd_free_bytes, help="Free space on HDD"),
@@ -94,7 +94,7 @@ LISTING: Final = ListDefinition(
         ("state", lambda row: row.line.host.state),
         ("is_up", lambda row: row.line.is_up),
         ("in_maintenance", lambda row: row.line.host.in_maintenance),
-        ("problems", lambda row: "; ".join(each.message for each in row.wrongs)),
+        ("problems", lambda row: "; ".join(each.message for each in row.problems)),
         ("ssd_free_bytes", lambda row: row.ssd_free_bytes),
         ("ssd_bytes", lambda row: row.line.outline.fast_total_bytes if row.line.outline else None),
         ("hdd_free_bytes", lambda row: row.hdd_free_bytes),
@@ -123,8 +123,8 @@ def hosts(request: HttpRequest) -> HttpResponse:
     rows = _rows(chosen)
     column, _ = order_of(LISTING, request.GET)
     if column is not None and column.name == "hits":
-        # Only this order needs the courses of hosts that are not shown.
-        rows = _with_courses(rows, now)
+        # Only this order needs the trends of hosts that are not shown.
+        rows = _with_trends(rows, now)
     sites = sorted({line.host.site for line in every if line.host.site}, key=str.casefold)
     columns = tuple(each for each in LISTING.columns if sites or each.name != "site")
     shown = list_page(request, replace(LISTING, columns=columns), rows)
@@ -148,17 +148,17 @@ def _rows(lines: Sequence[HostSummaryRow]) -> list[HostListRow]:
     return [HostListRow(line, counts.get(line.host.pk, 0)) for line in lines]
 
 
-def _with_courses(rows: Iterable[HostListRow], now: datetime) -> list[HostListRow]:
+def _with_trends(rows: Iterable[HostListRow], now: datetime) -> list[HostListRow]:
     rows = list(rows)
-    courses = fleet.courses_of([row.line for row in rows], now)
-    return [replace(row, course=courses.get(row.line.host.pk)) for row in rows]
+    trends = fleet.hit_rate_trends([row.line for row in rows], now)
+    return [replace(row, hit_rate_trend=trends.get(row.line.host.pk)) for row in rows]
 
 
 def _filled(rows: Iterable[HostListRow], now: datetime) -> list[HostListRow]:
-    """The rows with their courses and problems. Six queries at most."""
-    rows = _with_courses(rows, now)
+    """The rows with their trends and problems. Six queries at most."""
+    rows = _with_trends(rows, now)
     problems = problems_of([row.line.host.pk for row in rows], now)
-    return [replace(row, wrongs=problems.get(row.line.host.pk, ())) for row in rows]
+    return [replace(row, problems=problems.get(row.line.host.pk, ())) for row in rows]
 
 
 class LabelsForm(forms.Form):

@@ -136,8 +136,8 @@ def _is_taggable(facts: HostFacts, resident: Resident) -> bool:
 
 
 def figures_of(host: Host) -> HostFigures:
-    """What the host's volumes did in their last interval, however old: who shows it tells its age.
-    One query, whatever their number."""
+    """What the host's volumes did in their last interval, however old: callers show its age. One
+    query, whatever their number."""
     with connection.cursor() as cursor:
         cursor.execute(TOGETHER, [host.pk, silent_seconds()])
         at, reads, writes, waits, *sums = cursor.fetchone()

@@ -1,4 +1,4 @@
-"""The map of a host and that of the fleet, as pages and as the parts that renew themselves."""
+"""The map of a host and that of the fleet, as pages and as the parts that refresh."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from jobs.problems import problems_of
 from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
 from panel.charts.chart_context import host_chart_context
-from panel.deliveries.alerts.alert_routing import untold_beside_others
+from panel.deliveries.alerts.alert_routing import hosts_without_other_recipient
 from panel.http.fragments import fragment_or_page
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits
@@ -59,16 +59,16 @@ BUSIEST_SHOWN, FEW = 5, 3
 """Of a host with many problems, these come first: its page stays one that can be read."""
 MANY_PROBLEMS: Final = 3
 PROBLEMS_SHOWN: Final = 3
-"""The others unfold; data at risk stands first, and is always shown."""
+"""The others unfold; data at risk comes first, and is always shown."""
 CHARTS_SHOWN: Final = 4
 DRIFTS_SHOWN: Final = 12
 MISSING_SHOWN: Final = 20
 LAST_JOBS: Final = 20
 PATIENCE_SECONDS: Final = 60
 PROPOSED: Final = timedelta(hours=2)
-"""So long a maintenance lasts where nobody says otherwise."""
+"""The default length of a maintenance."""
 READ: Final = json.dumps({"hostread": {"target": "body"}})
-"""The event after which the parts of a page that came later ask for themselves anew."""
+"""The event after which the parts of a page that were loaded later refresh."""
 
 
 def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
@@ -93,14 +93,14 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
         "tab": tab,
         "tabs": tabs,
         "silent": is_silent(host, timezone.now()),
-        "untold": _untold(host) if tab == "host" else "",
+        "no_recipient": _no_recipient_text(host) if tab == "host" else "",
         **_problems(host),
     }
 
 
-def _untold(host: Host) -> str:
-    """A warning where nobody is told at once of what is wrong with the host."""
-    gaps = {each.host.pk: each.untold for each in untold_beside_others()}
+def _no_recipient_text(host: Host) -> str:
+    """A warning where no recipient is notified at once of problems of the host."""
+    gaps = {each.host.pk: each.unnotified_of for each in hosts_without_other_recipient()}
     words = {"errors": "no recipient of errors", "anything": "no recipient"}
     return words[gaps[host.pk]] if host.pk in gaps else ""
 
@@ -285,7 +285,7 @@ def host_disks(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
     """The jobs of a host that have not ended, the last ones that have, and the SSD space that
-    accepted ones will take. The list renews itself."""
+    accepted ones will take. The list refreshes."""
     shown = find_host(request, key)
     all_jobs = Job.objects.visible_to(request.user).with_names().filter(host=shown, dry_run=False)
     unfinished = list(all_jobs.unfinished()[:LAST_JOBS])
@@ -328,7 +328,7 @@ def _maintenance_end(host: Host, now: datetime) -> datetime:
 @staff_view()
 @require_safe
 def host_now(request: HttpRequest, key: str) -> HttpResponse:
-    """What the host does now: the element of its page that renews itself."""
+    """What the host does now: the element of its page that refreshes."""
     shown = get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
     now, figures = timezone.now(), figures_of(shown)
     context = {
@@ -362,7 +362,7 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class PendingRefresh:
-    """No newer inventory has come since `asked` (seconds since 1970, as the address has it).
+    """No newer inventory has arrived since `asked` (seconds since 1970, as the address has it).
     `is_late` once waiting longer makes no sense."""
 
     asked: str
@@ -372,7 +372,7 @@ class PendingRefresh:
 def pending_refresh(
     asked_at: str, facts_at: datetime | None, now: datetime
 ) -> PendingRefresh | None:
-    """What the page still waits for; None where nobody asked or the inventory is there."""
+    """What the page still waits for; None without a request, and once the inventory is there."""
     try:
         since = float(asked_at)
     except ValueError:

@@ -24,7 +24,7 @@ EACH_ON_ITS_PAGE: Final = "Open each volume's page for the next steps."
 
 @dataclass(frozen=True, slots=True)
 class AlertMark:
-    """What became of an alert, "" where it waits for somebody, by whom, and its page."""
+    """The state of an alert ("" while it is not acknowledged), who changed it, and its page."""
 
     url: str
     text: str
@@ -46,8 +46,8 @@ class TroubledVolume:
 @dataclass(frozen=True, slots=True)
 class ProblemRow:
     """One problem, or several volumes that share one. `way` says which button mends it; `at_risk`:
-    data may be lost. `alert` is what became of its alerts, if any is open. `why_slow_url` is the
-    card that explains why it is slow, "" where it is not about speed."""
+    data may be lost. `alert` is the state of its alerts, if any is open. `why_slow_url` is the card
+    that explains why it is slow, "" where it is not about speed."""
 
     severity: Literal["error", "warning"]
     message: str
@@ -62,7 +62,7 @@ class ProblemRow:
 
     @property
     def count(self) -> int:
-        """Problems that the row stands for."""
+        """How many problems the row represents."""
         return max(1, len(self.volumes))
 
     @property
@@ -89,7 +89,7 @@ def problem_rows(
 
 
 def _mark(problems: Sequence[Problem], marks: Mapping[str, AlertMark]) -> AlertMark | None:
-    """Of the one alert, or the list of all that the row stands for."""
+    """Of the one alert, or the list of all that the row represents."""
     known = [mark for each in problems if (mark := marks.get(fingerprint_of(each))) is not None]
     if len(problems) == 1 or not known:
         return known[0] if known else None
@@ -149,7 +149,7 @@ def _short(problem: Problem) -> str:
 
 
 def own_text(problem: Problem) -> str:
-    """Its sentence without the name that stands before it already."""
+    """Its sentence without the name that the row shows already."""
     rest = problem.message.removeprefix(f"{problem.subject} ")
     if rest != problem.message:
         return rest[:1].upper() + rest[1:]

@@ -48,13 +48,13 @@ TIMELINE: Final = ListDefinition(
 
 
 class AcceptFaultForm(forms.Form):
-    """The code of the fault is typed, so that nobody accepts one by a slip of the hand."""
+    """The code of the fault is typed, which guards against accepting one by mistake."""
 
     reason = forms.CharField(
         max_length=REASON_LIMIT,
         label="Reason",
         validators=[demand_plain],
-        error_messages={"required": "Enter why: the host's history keeps it."},
+        error_messages={"required": "Enter a reason. It is kept in the host's history."},
     )
     confirm_code = forms.CharField(max_length=64, label="Code of the fault")
 
@@ -77,14 +77,14 @@ class AcceptLossForm(forms.Form):
         max_length=restart_verdicts.REASON_LIMIT,
         label="Reason",
         validators=[demand_plain],
-        error_messages={"required": "Enter why: the time line keeps it."},
+        error_messages={"required": "Enter a reason. It is kept in the host's history."},
     )
 
 
 @staff_view()
 @require_safe
 def history(request: HttpRequest, key: str) -> HttpResponse:
-    """`compare` is a restart into another kernel, by its number; without it, a loss that stands is
+    """`compare` is a restart into another kernel, by its number; without it, an open loss is
     shown."""
     shown = find_host(request, key)
     if wants_csv(request):
@@ -153,7 +153,7 @@ def _named(request: HttpRequest) -> str:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def accept_fault(request: HttpRequest, key: str) -> HttpResponse:
-    """New plans of this host may rely on what the `fault` spoils."""
+    """Accept the `fault`: new plans of this host may rely on what it breaks."""
     host, fault = find_host(request, key), _named(request)
     form = AcceptFaultForm(fault, request.POST)
     if not form.is_valid():
@@ -183,7 +183,7 @@ def revoke_fault(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def accept_loss(request: HttpRequest, key: str, event: str) -> HttpResponse:
-    """That the host is slower since this restart is a problem no more."""
+    """Accept that the host is slower since this restart; it is no longer a problem."""
     host = find_host(request, key)
     change = _restart(request, host, event)
     form = AcceptLossForm(request.POST)

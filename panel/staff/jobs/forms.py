@@ -42,8 +42,8 @@ class HostAddressForm(forms.Form):
 
 
 class RemoveHostForm(forms.Form):
-    """`shown` stands for the preview a person saw; the name of the host is typed, so that nobody
-    removes one by a slip of the hand."""
+    """`shown` identifies the preview that the person saw; the name of the host is typed, which
+    guards against removing one by mistake."""
 
     shown = forms.CharField(max_length=64, widget=forms.HiddenInput)
     confirm_name = forms.CharField(max_length=64, label="Name of the host")
@@ -67,7 +67,7 @@ class ConfirmForm(forms.Form):
     not_before = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M"])
 
     def clean_not_before(self) -> datetime | None:
-        """None for at once, also where the time has come meanwhile."""
+        """None for at once, also where the time has passed meanwhile."""
         at: datetime | None = self.cleaned_data["not_before"]
         now = database_now()
         if at is not None and at > now + LATEST:
@@ -81,7 +81,7 @@ class ConfirmForm(forms.Form):
 
 
 class MaintenanceForm(forms.Form):
-    """Why jobs are held back, for those who wait for them, and until when."""
+    """Why and until when jobs are held, for the people who wait for them."""
 
     reason = forms.CharField(
         max_length=REASON_LIMIT, error_messages={"required": NO_REASON}, validators=[demand_plain]

@@ -14,7 +14,7 @@ from storage.formatting import seconds, size
 from storage.planner.cost import Cost
 
 SLOWED_PERCENT: Final = 50
-"""A step that works for less of the time is slow for the sake of others."""
+"""A step that works for less of the time is throttled to protect other volumes."""
 
 
 def headline(job: Job, *, begun: bool) -> str:
@@ -38,8 +38,8 @@ def headline(job: Job, *, begun: bool) -> str:
 
 
 def detail(job: Job, *, is_at_work: bool = False) -> str:
-    """What the headline does not say: what it does now, or how it ended; "" where that is all.
-    An error is told apart from it. `is_at_work`: the host is, whether or not a worker looks on."""
+    """What the headline does not say: what it does now, or how it ended; "" where that is all. An
+    error is shown apart from it. `is_at_work`: a step runs on the host, with or without worker."""
     if job.state in (State.FAILED, State.NEEDS_ATTENTION):
         return job.explanation if "undone" in job.error else ""
     if job.state == State.RUNNING and not job.explanation:
@@ -83,8 +83,8 @@ def cost_sentence(cost: Cost) -> str:
 
 
 def rollback(job: Job, steps: Iterable[Step], *, is_possible: bool) -> str:
-    """Whether an unfinished job can still be undone. One that never goes back by itself, as a new
-    volume, says what its preview said (`storage.planner.cost.Cost.rollback`)."""
+    """Whether an unfinished job can still be undone. One that never rolls back automatically, such
+    as a new volume, says what its preview said (`storage.planner.cost.Cost.rollback`)."""
     if is_possible:
         return "possible"
     if job.turned:

@@ -60,7 +60,7 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
-    """Cancel a job, at once or before its next step; 409 once there is only the way forward."""
+    """Cancel a job, at once or before its next step; 409 past the point of no return."""
     job = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
         cancel(job, requester_of(request))
@@ -90,7 +90,7 @@ def set_job_window(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def raise_flush_rate(request: HttpRequest, key: str) -> HttpResponse:
-    """Let the flush of a job move more at once."""
+    """Raise the speed of a job's flush."""
     job = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
         raise_rate(job, requester_of(request))
@@ -102,21 +102,21 @@ def raise_flush_rate(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def resume_job(request: HttpRequest, key: str) -> HttpResponse:
-    """Let the job go on towards its wish."""
+    """Resume the job towards its wish."""
     return _decide(request, key, decisions.resume)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def roll_back_job(request: HttpRequest, key: str) -> HttpResponse:
-    """Let the job go back to where it began."""
+    """Roll the job back."""
     return _decide(request, key, decisions.roll_back)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
-    """It is settled on the host: end the job, with the reason."""
+    """A person settled it on the host: end the job, with the reason."""
     form = ResolveForm(request.POST)
     if not form.is_valid():
         rejected = get_object_or_404(Job.objects.visible_to(request.user), key=key)
@@ -131,7 +131,7 @@ def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _demand_for(request: HttpRequest, job: Job) -> None:
-    """Who lets a job begin, go on, or go back, has the right and the proof that its kind takes."""
+    """Starting, resuming and rolling back need the right and the identity check of the kind."""
     if not may(request.user, right := right_to(job)):
         raise PermissionDenied(right)
     if job.kind in PROVEN:

@@ -89,7 +89,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         known = request.GET.copy()
         for name in unknown:
             messages.warning(
-                request, f"There is no {name} “{known.pop(name)[-1]}”. It was left out."
+                request, f"There is no {name} “{known.pop(name)[-1]}”. It was ignored."
             )
         return redirect(f"{reverse('jobs')}?{known.urlencode()}")
     matching = form.found(listed_jobs(request.user), request.user)
@@ -109,7 +109,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
 
 
 def _bulk_changes(request: HttpRequest) -> list[tuple[BulkChange, str]]:
-    """Those that go on, with what they do, for whoever may look at them."""
+    """The running bulk changes with what they do, for people who may see them."""
     if not may(request.user, Right.OPERATE):
         return []
     names = dict(ACTIONS)

@@ -42,7 +42,7 @@ from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import WishChange, changes, gains
 
 POLL_SECONDS = {State.QUEUED: 1, State.RUNNING: 1, State.WAITING: 2, State.NEEDS_ATTENTION: 5}
-"""How often a page asks anew. The job that needs a person changes by a person only."""
+"""How often a page refreshes. Only a person changes a job that needs attention."""
 SOON_SECONDS = 3
 """Before that, a rate is a guess."""
 
@@ -65,7 +65,7 @@ def job(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 @require_safe
 def status(request: HttpRequest, key: str) -> HttpResponse:
-    """Headline, steps and buttons: the element that renews itself until the job is over."""
+    """Headline, steps and buttons: the element that refreshes until the job is over."""
     return render(request, "staff/jobs/_status.html", _status(request, _job(request, key)))
 
 
@@ -165,7 +165,7 @@ RETRIES = {
     Kind.ADD_CACHE: "cache-form",
     Kind.REPLACE_CACHE: "cache-replace",
 }
-"""The forms by which something like it is asked for again."""
+"""The forms for requesting a similar job."""
 
 
 def ways_on(job: Job) -> list[tuple[str, str]]:

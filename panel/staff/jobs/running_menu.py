@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from jobs.models import Job, State, Step, StepState
 from storage.access import Person, is_staff, staff_view
 
-MOST = 8
+MOST_JOBS = 8
 FIRST = (State.NEEDS_ATTENTION, State.RUNNING, State.WAITING, State.QUEUED)
 RANK = Func(
     Value([state.value for state in FIRST]),
@@ -47,10 +47,10 @@ class Running:
 def running_of(user: Person) -> Running:
     """What is going on now, in two queries (a third where it is much)."""
     unfinished = Job.objects.visible_to(user).unfinished().filter(dry_run=False)
-    first = list(unfinished.told().order_by(RANK, "-id")[: MOST + 1])
+    first = list(unfinished.for_rows().order_by(RANK, "-id")[: MOST_JOBS + 1])
     progress = progress_of(first)
-    shown = tuple(RunningJob(job, progress.get(job.pk, {})) for job in first[:MOST])
-    if len(first) <= MOST:
+    shown = tuple(RunningJob(job, progress.get(job.pk, {})) for job in first[:MOST_JOBS])
+    if len(first) <= MOST_JOBS:
         return Running(shown, len(first), sum(map(_is_undecided, first)))
     counts = unfinished.aggregate(all=Count("pk"), undecided=Count("pk", filter=UNDECIDED))
     return Running(shown, counts["all"], counts["undecided"])
@@ -76,7 +76,7 @@ def menu(request: HttpRequest) -> dict[str, Callable[[], Running | None]]:
 @staff_view()
 @require_safe
 def running(request: HttpRequest) -> HttpResponse:
-    """The menu's inside, which renews itself; for whoever opens it alone, all jobs."""
+    """The menu's content, which refreshes itself; opened as a page of its own, all jobs."""
     if request.headers.get("HX-Request") != "true":
         return redirect("jobs")
     return render(request, "staff/jobs/_running_menu.html")

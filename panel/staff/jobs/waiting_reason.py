@@ -13,7 +13,7 @@ from jobs.models import Halt, Job, State
 from storage.formatting import counted, seconds
 
 PATIENCE = timedelta(seconds=15)
-"""A worker takes a job within a second; after this long there is hardly one."""
+"""A worker takes a job within a second; after this time, none is probably running."""
 
 SILENCE = timedelta(seconds=15)
 """A worker writes more often than that, unless a host is slow to answer it."""
@@ -35,8 +35,8 @@ ReasonKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class WaitingReason:
-    """`sentence` says for what, and what would help; `until` when it is looked at again, where
-    that is long enough to be told; `holder` the job whose turn it is (`turn`)."""
+    """`sentence` says for what, and what would help; `until` is the next attempt, where it is far
+    enough away to be shown; `holder` is the job whose turn it is (`turn`)."""
 
     what: ReasonKind
     sentence: str
@@ -53,7 +53,7 @@ def waiting_reason(
     working: int,
     now: datetime,
 ) -> WaitingReason | None:
-    """None for a job that waits for nothing but its own work, or for a person's decision.
+    """None for a job that only waits for its own work, or for a person's decision.
 
     `halt` is the global stop, `holder` the job that changes the same volume group now, `working`
     how many jobs workers are at now.

@@ -13,8 +13,8 @@ from storage.templatetags.units import stamp
 
 
 def window_sentences(estimate: WindowEstimate | None, now: datetime) -> tuple[str, ...]:
-    """When it begins, when it is done, and what becomes of it at the end of the window; none
-    without an estimate."""
+    """When it starts, when it is done, and what happens at the end of the window; none without an
+    estimate."""
     if estimate is None:
         return ()
     window = estimate.window

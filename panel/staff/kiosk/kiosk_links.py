@@ -29,7 +29,7 @@ SEEN_EVERY: Final = timedelta(minutes=1)
 def make_link(
     name: str, by: User, *, site: str = "", shows_names: bool = False, days: int | None = None
 ) -> tuple[KioskLink, str]:
-    """A new link and its address; without `days` it does not end by itself."""
+    """A new link and its address; without `days` it never expires."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
     made = KioskLink.objects.create(
         name=name,
@@ -45,7 +45,7 @@ def make_link(
 
 @transaction.atomic
 def revoke_link(link: KioskLink, by: User) -> None:
-    """From now on its address shows nothing."""
+    """Revoke the link: its address stops working."""
     link.delete()
     security_entries.note(SecurityKind.KIOSK_LINK, by, f"revoked {link.name}", by=by)
 
@@ -56,7 +56,7 @@ def link_of(secret: str) -> KioskLink | None:
 
 
 def note_seen(link: KioskLink, at: datetime) -> None:
-    """Write down that a screen asked."""
+    """Record that a screen used the link."""
     since = Q(last_seen_at=None) | Q(last_seen_at__lt=at - SEEN_EVERY)
     KioskLink.objects.filter(since, pk=link.pk).update(last_seen_at=at)
 

@@ -41,7 +41,7 @@ class KioskLinkForm(forms.Form):
     shows_names = forms.BooleanField(
         required=False,
         label="Show names of volumes",
-        help_text="They may name customers. Without this, hosts alone have names.",
+        help_text="They may identify customers. Otherwise only hosts are named.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -70,10 +70,10 @@ def kiosk_links(request: HttpRequest) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def revoke_kiosk_link(request: HttpRequest, key: str) -> HttpResponse:
-    """Its screen shows nothing from its next renewal on."""
+    """Revoke a link; its screen shows nothing from its next refresh on."""
     link = get_object_or_404(KioskLink.objects.visible_to(request.user), key=key)
     revoke_link(link, cast("User", request.user))
-    messages.success(request, f"{link.name} is revoked. Its address shows nothing any more.")
+    messages.success(request, f"{link.name} is revoked. Its address no longer works.")
     return redirect("kiosk-links")
 
 

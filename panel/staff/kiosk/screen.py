@@ -55,7 +55,7 @@ class Screen:
         """Where there is no host to show."""
         if self.site:
             return (
-                f"No host has the site “{self.site}”. Make another link, or give hosts this site."
+                f"No host has the site “{self.site}”. Create another link, or assign hosts to it."
             )
         return "No host is measured yet. A host appears here once it is enrolled and accepted."
 

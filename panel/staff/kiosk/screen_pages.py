@@ -1,5 +1,5 @@
-"""The page that a screen shows by a link: no session, no forms, nothing that leads further. It asks
-for its part again by itself (`static/js/kiosk.js`)."""
+"""The page that a screen shows by a link: no session, no forms, nothing that leads further. It
+refreshes its part automatically (`static/js/kiosk.js`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIMES: Final = {"24h": LAST_DAY, "3h": LAST_3H}
 @beyond()
 @translation.override("en")
 def kiosk(request: HttpRequest, token: str) -> HttpResponse:
-    """The page of a link; `by` is what colours say, `range` is how far the map goes back."""
+    """The page of a link; `by` is the measure that colours the map, `range` its time range."""
     return _shown(request, token, "staff/kiosk/screen.html")
 
 
@@ -37,7 +37,7 @@ def kiosk(request: HttpRequest, token: str) -> HttpResponse:
 @beyond()
 @translation.override("en")
 def kiosk_now(request: HttpRequest, token: str) -> HttpResponse:
-    """The part of it that renews itself."""
+    """The part of it that refreshes."""
     return _shown(request, token, "staff/kiosk/_screen.html")
 
 

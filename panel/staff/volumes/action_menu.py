@@ -58,7 +58,7 @@ class ActionMenu:
 
 
 def menu_of(row: VolumeSnapshot, user: Person, now: datetime) -> ActionMenu | None:
-    """None for a volume that is not there yet, or no more."""
+    """None for a volume that does not exist yet, or no longer."""
     volume = row.volume
     if row.is_planned or volume.destroyed_at is not None:
         return None

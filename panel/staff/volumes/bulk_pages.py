@@ -106,8 +106,8 @@ def preview_context(
 @staff_view(Right.OPERATE)
 @require_POST
 def bulk_confirm(request: HttpRequest) -> HttpResponse:
-    """Have a worker do what was shown of the volumes that stayed ticked (`take`); it judges each
-    again, so that a repeated click does no harm."""
+    """Have a worker do what was previewed for the volumes that stayed ticked (`take`); it checks
+    each again, so a repeated click does no harm."""
     try:
         deal = signed_drafts(request.POST.get("sealed", ""), request.user.pk)
     except BadSignature:
@@ -128,7 +128,7 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_safe
 def bulk_result(request: HttpRequest, key: str) -> HttpResponse:
-    """What became of each volume: the jobs' states and the total, which renew themselves."""
+    """The result of each volume: the jobs' states and the total, which refresh themselves."""
     change = get_object_or_404(BulkChange.objects.visible_to(request.user), key=key)
     return render(request, _result_template(request), _result(request, change))
 
@@ -136,7 +136,7 @@ def bulk_result(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def bulk_cancel(request: HttpRequest, key: str) -> HttpResponse:
-    """Begin with no further volume, whoever confirmed the change."""
+    """Start no further volume; also for a change that another person confirmed."""
     change = get_object_or_404(BulkChange.objects.visible_to(request.user), key=key)
     count = bulk_queue.cancel_bulk(change, str(request.user))
     if count:
@@ -218,7 +218,7 @@ def _effect(action: str, *, has_good: bool) -> str:
     """What applying the preview means for the hosts."""
     if not has_good:
         return "None of the volumes can be changed. Each row shows the reason."
-    if action in (Action.CUSTOMER, Action.NOBODY):
+    if action in (Action.CUSTOMER, Action.NO_CUSTOMER):
         return "Nothing on a host changes."
     if action == Action.ALLOCATE:
         return (

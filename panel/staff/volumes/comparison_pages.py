@@ -18,7 +18,7 @@ from panel.staff.job_requests import row_of
 from panel.staff.volumes.volume_frame import frame
 from storage.access import staff_view
 
-MOST = 50
+MOST_JOBS = 50
 TAB: Final = "volume-comparison"
 AROUND = 0.25
 """How much more than both windows the charts show, as a share of them."""
@@ -55,7 +55,7 @@ def volume_comparison(request: HttpRequest, key: str) -> HttpResponse:
         comparison = compare_job(chosen, around, timezone.now(), latest=is_latest)
     context = {
         "volume": volume,
-        "jobs": done[:MOST],
+        "jobs": done[:MOST_JOBS],
         "chosen": chosen,
         "lengths": {name: label for name, (label, _) in LENGTHS.items()},
         "length": length,

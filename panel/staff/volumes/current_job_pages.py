@@ -20,7 +20,7 @@ from storage.volumes.snapshot import snapshots_of
 from storage.volumes.wish_diff import changes
 
 CHANGED = json.dumps({"volumechanged": {"target": "body"}})
-"""The event that makes the parts of the page that show the volume ask for themselves anew."""
+"""The event on which the parts of the page that show the volume refresh."""
 
 
 @staff_view()

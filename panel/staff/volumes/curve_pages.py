@@ -1,4 +1,4 @@
-"""What SSD of each size would bring to a volume: a part of its page."""
+"""What each size of SSD would gain for a volume: a part of its page."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from storage.templatetags.money import amount
 from storage.volumes.plan_offers import Offer
 from storage.volumes.snapshot import VolumeSnapshot
 
-ALLOWED = "Heat may be counted from now on."
-FORBIDDEN = "Heat will no longer be counted. What was counted is deleted."
+ALLOWED = "Heat may be recorded from now on."
+FORBIDDEN = "Heat is no longer recorded. The recorded heat was deleted."
 MODES = ("writethrough", "writeback")
 
 
@@ -110,7 +110,7 @@ def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def volume_heat(request: HttpRequest, key: str) -> HttpResponse:
-    """Count the heat of the volume, or no more (`end`)."""
+    """Record the heat of the volume, or stop (`end`)."""
     row, is_end = row_of(request, key), "end" in request.POST
     set_counting(row.volume, allowed=not is_end)
     messages.success(request, f"{row.volume.label}: {FORBIDDEN if is_end else ALLOWED}")

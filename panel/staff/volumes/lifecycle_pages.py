@@ -55,7 +55,7 @@ def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
 @staff_view(Right.OPERATE)
 @require_POST
 def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
-    """Forget a volume that was only ever previewed."""
+    """Discard a volume that was only ever previewed."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     try:
         discard_record(volume)

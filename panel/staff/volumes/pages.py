@@ -109,8 +109,8 @@ def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 @require_safe
 def cache(request: HttpRequest, key: str) -> HttpResponse:
-    """The card of the cache, and with it the menu of the page's head: they are asked for anew when
-    a job has changed the volume."""
+    """The card of the cache, and with it the menu of the page's head: they refresh when a job has
+    changed the volume."""
     row = row_of(request, key)
     menu = menu_of(row, request.user, timezone.now())
     context = {**_state(row), **_latest(row), "menu": menu, "is_renewed": True}
@@ -120,7 +120,7 @@ def cache(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 @require_safe
 def cache_state(request: HttpRequest, key: str) -> HttpResponse:
-    """How the cache does now: the element of its card that renews itself."""
+    """How the cache does now: the element of its card that refreshes."""
     row = row_of(request, key)
     return render(request, "staff/volumes/_cache_state.html", {**_state(row), **_latest(row)})
 
@@ -128,8 +128,8 @@ def cache_state(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 @require_safe
 def figures(request: HttpRequest, key: str) -> HttpResponse:
-    """The latest figures: the element of the volume's page that renews itself, and with it the
-    chips of the page's head."""
+    """The latest figures: the element of the volume's page that refreshes, and with it the chips of
+    the page's head."""
     row = row_of(request, key)
     context = {
         **_latest(row),

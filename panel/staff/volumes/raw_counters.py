@@ -1,7 +1,7 @@
 """The counters of a volume's last sample, for people: names, numbers, units.
 
 Pure. The counters only grow, and restart when the kernel recreates the device. The panel's figures
-are differences of two samples; this table is for checking a figure that somebody doubts.
+are differences of two samples; this table is for checking a doubtful figure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the panel itself says of a volume: its name, its note and its customer. Nothing on a host
+"""The panel's own record of a volume: its name, its note and its customer. Nothing on a host
 changes."""
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def _refusal(row: VolumeSnapshot) -> Refused | None:
 
 @transaction.atomic
 def _change(unlocked: Volume, customer: Customer | None) -> Refused | None:
-    """Why not, None once it is done. What passes from one customer to another belongs to nobody in
-    between, so that the new one sees nothing from before."""
+    """Why not, None once it is done. A volume that passes from one customer to another has no
+    customer in between, so that the new one sees nothing from before."""
     volume = hold_one(unlocked, against_jobs=True)
     if volume.customer_id == (customer.pk if customer is not None else None):
         return None

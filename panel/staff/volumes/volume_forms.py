@@ -215,7 +215,7 @@ class VolumeForm(WishForm):
 
 
 class DestroyForm(forms.Form):
-    """The label of the volume, typed, so that no one destroys one by a slip of the hand."""
+    """The label of the volume, typed, which guards against destroying one by mistake."""
 
     confirm_label = forms.CharField(max_length=200, label="Label of the volume", strip=False)
 

@@ -23,8 +23,7 @@ WORK = ("job",)
 
 def frame(request: HttpRequest, row: VolumeSnapshot, tab: str) -> dict[str, Any]:
     """What the head of each tab shows. The volume's job comes with the page, so that nothing moves
-    when it is there; one that the URL names is asked for by its part, which knows what to do with
-    a wrong name."""
+    when it is there; one that the URL names is loaded by its part, which handles a wrong name."""
     work_query = asked(request, WORK)
     work = {} if work_query else shown_job(unfinished_job(row.volume, request.user))
     return {

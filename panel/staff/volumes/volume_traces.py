@@ -43,7 +43,7 @@ def volume_trace(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def new_trace(request: HttpRequest, key: str) -> HttpResponse:
-    """Ask for one; a worker begins it on the host."""
+    """Request a trace; a worker starts it on the host."""
     row, form = row_of(request, key), TraceForm(request.POST)
     if not form.is_valid():
         messages.error(request, f"A trace takes 1 to {MOST_MINUTES} minutes.")

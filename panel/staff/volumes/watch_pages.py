@@ -1,5 +1,5 @@
 """Watching a volume closely: an interval every ten seconds for a while, or second by second while
-somebody looks."""
+the page is open."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINE_WIDTH, LINE_HEIGHT = 240, 32
 @staff_view(Right.OPERATE)
 @require_POST
 def watch_volume(request: HttpRequest, key: str) -> HttpResponse:
-    """Watch the volume closely for an hour from now, or no more (`end`)."""
+    """Watch the volume closely for an hour from now, or stop (`end`)."""
     volume = row_of(request, key).volume
     if "end" in request.POST:
         close_watch.end_close_watch(volume)
@@ -47,7 +47,7 @@ def watch_volume(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 @require_http_methods(["GET", "HEAD", "POST"])
 def live(request: HttpRequest, key: str) -> HttpResponse:
-    """The volume second by second: a POST begins to look, and each GET looks on."""
+    """The volume second by second: a POST starts the live view, and each GET continues it."""
     row = row_of(request, key)
     volume = row.volume
     view = LiveView() if request.method == "POST" and live_view.begin_live_view(volume) else None
@@ -58,7 +58,7 @@ def live(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def live_context(volume: Volume, view: LiveView | None = None) -> dict[str, object]:
-    """What the live view shows; nothing but its button where nobody looks."""
+    """What the live view shows; only its button while it is off."""
     view = live_view.look(volume) if view is None else view
     if view is None:
         return {"live": None}

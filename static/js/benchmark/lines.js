@@ -1,4 +1,4 @@
-// The lines of a chart as the server tells them (panel/benchmarks/drawn_charts.py), ready to draw.
+// The lines of a chart as the server sends them (panel/benchmarks/drawn_charts.py), ready to draw.
 
 // A line has its places (`xs`), or begins at `start` and goes on by `step`.
 export const linesOf = (chart) =>

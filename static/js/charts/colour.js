@@ -1,5 +1,5 @@
-// Tabler's colours in the theme of now. A canvas does not understand light-dark() or oklch(): one
-// pixel of the colour tells its bytes.
+// Tabler's colours in the theme of now. A canvas does not understand light-dark() or oklch(): drawing
+// one pixel yields its bytes.
 const root = document.documentElement;
 const probe = document.createElement("span");
 const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });

@@ -6,7 +6,7 @@ const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10 };
 const CLICK = 6; // pixels; who moves further, drags
 
 // `move(bucket)` is called with the number of a bucket, or null where nothing is pointed at;
-// `choose(bucket)` with the one that was clicked, or where somebody pressed Enter.
+// `choose(bucket)` with the one that was clicked, or on which Enter was pressed.
 export const listen = (figure, view, move, choose) => {
   let downAt = 0;
   figure.box.addEventListener("pointerdown", ({ clientX }) => {

@@ -1,6 +1,5 @@
 // How long I/O took, as a map: the time to the right, latencies upwards in the classes that the kernel
-// counts, and the stronger the colour, the more I/O. One hue, so that nobody needs to tell colours
-// apart. Percentiles are lines upon it.
+// counts, and the stronger the colour, the more I/O. One hue, which also works for colour-blind people. Percentiles are lines upon it.
 import { number, phrase } from "./format.js";
 
 const FAINTEST = 0.06;

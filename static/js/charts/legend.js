@@ -44,12 +44,12 @@ const said = (line, n, over) => {
   const value = line.values[at] ?? null;
   const few = line.faint[at] ? ` ${phrase("few")}` : "";
   const text = value === null ? "-" : written(line, value) + few;
-  const other = line.beside[at] ?? null;
+  const other = line.overlay[at] ?? null;
   if (!over || other === null) return text;
   return phrase("beside", { value: text, other: over.short, beside: written(line, other) });
 };
 
-// A line and how it is drawn, as a picture tells it.
+// A line and how it is drawn, for the exported picture.
 export const described = (line) => {
   const dash = { dashed: "- - ", dotted: "··· ", filled: "■ ", stacked: "■ " }[line.dash] ?? "— ";
   return `${dash}${line.label}, ${line.unit}`;

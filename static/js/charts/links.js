@@ -1,4 +1,4 @@
-// The links and buttons of a set say what the URL says by now.
+// Brings the links and buttons of a set up to date with the URL.
 import { linkOf, linkOver, linkTo, queryOf } from "./range.js";
 
 export const renewLinks = ({ section, figures, part, view }) => {

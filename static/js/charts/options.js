@@ -134,13 +134,13 @@ const dataset = (line, series, isHidden, yOf) => {
   };
 };
 
-// What is laid over a line: wide and pale below it, and so told from it without its colour.
+// What is laid over a line: wide and pale below it, so that its shape distinguishes it, too.
 const paleDataset = (line, series, isHidden, yOf) => ({
   name: `${line.name} beside`,
   hidden: isHidden,
   stack: "beside",
   yAxisID: `y${line.axis}`,
-  data: points(line.beside, series, yOf(line)),
+  data: points(line.overlay, series, yOf(line)),
   borderColor: colour(line.colour, BESIDE),
   borderWidth: 4,
   pointRadius: 0,
@@ -164,8 +164,8 @@ const bandDatasets = (line, series, isHidden, yOf) =>
 // The most that an axis has to show: of its lines, and of those that are stacked together.
 const mostOf = (lines, points) => {
   const single = lines.reduce(
-    (most, { values, beside, band, factor }) =>
-      [...values, ...beside, ...(band?.most ?? [])].reduce((top, y) => Math.max(top, y * factor), most),
+    (most, { values, overlay, band, factor }) =>
+      [...values, ...overlay, ...(band?.most ?? [])].reduce((top, y) => Math.max(top, y * factor), most),
     0,
   );
   const stacked = lines.filter((line) => line.dash === "stacked");
@@ -206,7 +206,7 @@ export const configuration = (panel, view, zoom) => {
       datasets: [
         ...lines.map((line) => dataset(line, series, !isSeen(line), yOf)),
         ...lines
-          .filter((line) => line.beside.length > 0)
+          .filter((line) => line.overlay.length > 0)
           .map((line) => paleDataset(line, series, !isSeen(line), yOf)),
         ...lines
           .filter((line) => line.band !== null)

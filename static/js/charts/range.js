@@ -1,4 +1,4 @@
-// The time that is shown: a range up to now, or a part of it that somebody zoomed into. It is kept
+// The time that is shown: a range up to now, or a part of it that a person zoomed into. It is kept
 // in the page's URL as panel/charts/time_range.py reads it.
 import { moment } from "./format.js";
 import * as state from "./state.js";

@@ -15,22 +15,22 @@ export const bucketAt = (series, at) =>
 
 // A line's values, with those in their gaps that too few accesses made; `faint` says which.
 export const valuesOf = (series, name) => {
-  const told = series.series[name];
+  const measured = series.series[name];
   const few = series.faint[name];
-  if (!few) return { values: told, faint: told.map(() => false) };
+  if (!few) return { values: measured, faint: measured.map(() => false) };
   return {
-    values: told.map((value, n) => value ?? few[n]),
-    faint: told.map((value, n) => value === null && few[n] !== null),
+    values: measured.map((value, n) => value ?? few[n]),
+    faint: measured.map((value, n) => value === null && few[n] !== null),
   };
 };
 
 // What is laid over a line, each value at that of the same number; none where nothing is.
-const beside = (series, name) => series.over?.series[name] ?? [];
+const overlay = (series, name) => series.over?.series[name] ?? [];
 
 export const unitsFor = (panel, series) =>
   panel.axes.map((axis, n) => {
     const lines = panel.lines.filter((line) => line.axis === n);
-    const values = lines.flatMap(({ name }) => [...series.series[name], ...beside(series, name)]);
+    const values = lines.flatMap(({ name }) => [...series.series[name], ...overlay(series, name)]);
     return unitOf(axis.scale, values);
   });
 
@@ -53,8 +53,8 @@ export const linesOf = (panel, series) => {
       label: series.labels[line.name] ?? line.label,
       ...units[line.axis],
       ...valuesOf(series, line.name),
-      beside: beside(series, line.name),
+      overlay: overlay(series, line.name),
       band: bandOf(series, line.name),
     }))
-    .filter((line) => isKnown(line.values) || isKnown(line.beside));
+    .filter((line) => isKnown(line.values) || isKnown(line.overlay));
 };

@@ -1,4 +1,4 @@
-// What stands around the charts: their summary, the figures nearest to an empty time, the time zone,
+// What surrounds the charts: their summary, the figures nearest to an empty time, the time zone,
 // and which of the charts there are.
 import { dated, inUtc, phrase, rowTime, typed, zone } from "./format.js";
 import { renewWho } from "./who.js";
@@ -42,13 +42,13 @@ export const showZone = ({ section, part, view }) => {
   }
   renewWho();
   const { from, to } = part("custom").elements;
-  if (part("custom").contains(document.activeElement)) return; // somebody is typing
+  if (part("custom").contains(document.activeElement)) return; // a person is typing
   from.value = typed(view.series.start);
   to.value = typed(Math.min(Date.now(), view.series.end));
   from.removeAttribute("max");
 };
 
-// Charts without anything to draw are away, and a line says which these are and why.
+// Charts without anything to draw are hidden, and a line says which and why.
 export const showFigures = ({ figures, part }, { lacking, has_cache }) => {
   const titlesByReason = new Map();
   for (const figure of figures) {

@@ -1,5 +1,5 @@
 // Who kept the disks of a host busy: a click on one of its charts asks for that moment, and the part
-// of the page below the charts tells. Without this script its form does the same.
+// of the page below the charts answers. Without this script its form does the same.
 import { dated, moment, typed, untyped, zone } from "./format.js";
 import * as state from "./state.js";
 
@@ -22,7 +22,7 @@ const ask = async (url, names) => {
   const response = await fetch(`${url}?${new URLSearchParams(names)}`).catch(() => undefined);
   state.write(names);
   if (!response?.ok) {
-    // The page asks for the same, and says what is wrong: nobody is signed in, or nothing answers.
+    // The page asks for the same, and says what is wrong: the session has ended, or nothing answers.
     location.reload();
     return;
   }

@@ -20,7 +20,7 @@ NEW_PERCENT, NEW_CHUNKS = 5, 64
 
 def cache_fill(host: LocalHost, args: Args) -> dict[str, Any]:
     """How full the cache is, in percent and in its own units; {} where the run has no cache. Raises
-    Refusal(degraded) where the kernel does not tell."""
+    Refusal(degraded) where the kernel does not report it."""
     if args["target"] == LVMCACHE:
         status = cache_legs.dm_cache(host, args)
         if status is None or not status.total:

@@ -28,13 +28,13 @@ CLONE_NEWNS = 0x00020000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME = 2, 4, 8, 1024
 MS_REC, MS_PRIVATE = 16384, 1 << 18
 FOLDER = "/run/tiercel/benchmark-files"
-# So much of the file system the files take.
+# The share of the file system that the files take.
 FILLED_PERCENT = 50
 PAGE_BYTES = 4096
 # With what SQLite keeps beside it, a row fills a page.
 ROW_FILL_BYTES = 3600
 BATCH_ROWS = 1000
-# So many of each account, on average, are kept: a run of a day does not fill the volume.
+# Rows kept for each account, on average: a run of a day does not fill the volume.
 HISTORY_ROWS = 16
 TELLERS, BRANCHES = 10, 1
 FILES_IN_FOLDER = 64

@@ -14,7 +14,7 @@ from .scratch import Args
 LOADER, MKFS = "python3", "mkfs.ext4"
 LOADS = frozenset(("fio", LOADER))
 LAYOUT_BLOCK = 1 << 20
-# So many rows a log, of each job: the logs of a day are not longer than those of two hours.
+# Rows of a log, for each job: the logs of a day are not longer than those of two hours.
 ROWS, HISTOGRAM_ROWS = 14_400, 3_600
 LEAST_MS, LEAST_HISTOGRAM_MS = 500, 1000
 PERCENTILES = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"

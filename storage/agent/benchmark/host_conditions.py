@@ -1,4 +1,4 @@
-"""What makes two runs comparable, as far as the host can tell."""
+"""What makes two runs comparable, as far as the host knows."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ KEPT_LIMIT = 16
 BYTES_LIMIT = 64 << 20
 PIECE_BYTES = 512 << 10
 FORMAT = 1
-KILLED = "The run ended with its operation, before it was over."
+KILLED = "The run ended early, with its operation."
 
 _FILE = re.compile(r"run\.json|conditions\.json|fio\.json|legs\.jsonl|(?:iops|hist)\.\d{1,3}\.log")
 _FIO_LOG = re.compile(r"iops_(iops)\.(\d{1,3})\.log|hist_clat_(hist)\.(\d{1,3})\.log")

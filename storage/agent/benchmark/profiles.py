@@ -45,7 +45,7 @@ PROFILES: Mapping[str, FioProfile] = {
         FioProfile(
             "zipf_read",
             "hot random reads (zipf 1.2)",
-            "Few blocks are read often, many seldom: the load that a cache is for, and the one of "
+            "A few blocks are read often, many rarely: the load that a cache is for, and that of "
             "the published comparison.",
             (("rw", "randread"), ("random_distribution", "zipf:1.2"), ("norandommap", "1")),
         ),
@@ -64,7 +64,7 @@ PROFILES: Mapping[str, FioProfile] = {
         FioProfile(
             "sequential_read",
             "sequential reads",
-            "Large reads one after the other, as a backup makes them. Most caches let them pass.",
+            "Large reads one after the other, as a backup makes them. Most caches bypass them.",
             (("rw", "read"),),
             block_bytes=1 << 20,
         ),
@@ -92,7 +92,7 @@ PROFILES: Mapping[str, FioProfile] = {
             limits="Files on an ext4, of the sizes of a git tree; a request is a whole file. They "
             "are written for at most half of the time, through the host's memory, then read again "
             "and again in random order, each time without what memory held. A warmed tree is only "
-            "read. Depth and block size count for nothing.",
+            "read. Depth and block size have no effect.",
             write_share=0.5,
         ),
         FioProfile(
@@ -101,7 +101,7 @@ PROFILES: Mapping[str, FioProfile] = {
             "SQLite reads, changes and adds rows as pgbench does. A request is a transaction.",
             limits="As of pgbench (SQLite, WAL, synchronous=FULL): an account is read and changed, "
             "a line is written. SQLite has one writer at a time, and reads what the host's memory "
-            "holds from there. Depth and block size count for nothing.",
+            "holds from there. Depth and block size have no effect.",
             write_share=1.0,
         ),
         FioProfile(

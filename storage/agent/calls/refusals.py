@@ -98,7 +98,7 @@ def problem(
     code: str, severity: str, message: str, correction: str, *, subject: str = ""
 ) -> Problem:
     """A problem of a host; `severity` is "error", "warning" or "info". `subject` names what has it
-    ("VG/LV", a group, a device), "" for the host itself: those of one code are told apart by it."""
+    ("VG/LV", a group, a device), "" for the host itself. It distinguishes problems of one code."""
     return {
         "code": code,
         "severity": severity,

@@ -15,7 +15,7 @@ OURS = "tiercel"
 ZEROING = "tiercel.zeroing"
 # On a cache pool whose data part was zeroed before anything used it.
 ZEROED = "tiercel.zeroed"
-# On a volume that we are moving: another pvmove is somebody else's.
+# On a volume that we are moving: any other pvmove was started by hand.
 MOVING = "tiercel.moving"
 FORMAT_BCACHE = "tiercel.format=bcache"
 # What lvcreate made beside a volume; no verb gives these to an LV that is there already.
@@ -49,7 +49,7 @@ CONGESTION = ("congested_read_threshold_us", "congested_write_threshold_us")
 class Command:
     """One program or one sysfs write.
 
-    `name` tells the commands of a verb apart, so that a resumed verb can leave out the finished
+    `name` identifies a command within its verb, so that a resumed verb can leave out the finished
     ones. `watch` and `wait` name conditions of operations/waits.py: one whose progress is shown
     while the command runs, one that must hold after it. `locked` is False where the command runs
     without the agent's lock on the VG. `gives` names an LV that it removes and whose physical

@@ -52,5 +52,5 @@ def filled(argv: Sequence[str], known: Mapping[str, Sequence[str]]) -> tuple[str
         elif match.group(2) in known:
             words += known[match.group(2)]
         else:
-            raise Refusal("stale", f"Nobody knows the {word[1:-1]}.", "Plan again.")
+            raise Refusal("stale", f"The {word[1:-1]} are unknown.", "Plan again.")
     return tuple(words)

@@ -43,7 +43,7 @@ def space(view: View, call: VerbCall, extra_bytes: int = 0) -> Check:
                 "no_space",
                 f"{needed / MIB:.0f} MiB are needed on {', '.join(call.args['pvs'])}, "
                 f"{free / MIB:.0f} MiB are free.",
-                "Take less, free a cache nobody needs, or add a device to the VG.",
+                "Take less, remove a cache that is not needed any more, or add a device to the VG.",
                 subject=space_subject(call.args["vg"]),
             )
         in_one_piece(view, call.args["vg"], call.args["pvs"], call.args["size_bytes"])
@@ -91,7 +91,7 @@ def described(view: View, call: VerbCall, text_bytes: int) -> Check:
                 "no_space",
                 f"The metadata area of {vg['name']} has {vg['metadata_free_bytes']} bytes left; "
                 f"{text_bytes} are needed.",
-                "It does not grow in place: use another group, or remove what nobody needs.",
+                "It does not grow in place: use another group, or remove what is not needed.",
             )
 
     return check

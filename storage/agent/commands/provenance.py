@@ -56,7 +56,7 @@ def made(view: View, vg: str, name: str, mark: str) -> Check:
 
 
 def own_pool(view: View, cache: Facts) -> None:
-    """Raises Refusal(not_ours) for a cache whose pool Tiercel did not make: whoever made it keeps
+    """Raises Refusal(not_ours) for a cache whose pool Tiercel did not make: only its maker removes
     it. LVM tags no hidden LV, so a pool at work from before the mark has our first tag alone."""
     pool = view.lv_by_uuid(cache["pool_uuid"])
     if pool is None or OURS not in pool["tags"]:
@@ -89,10 +89,9 @@ def unmarked(
     host: LocalHost, facts: Facts, marks: Mapping[str, str]
 ) -> Iterator[tuple[str, Command]]:
     """(VG, command) for each LV that an agent before the mark made and that lacks it; `marks` are
-    those that verbs give to what they make. The journal
-    has to show the lvcreate that ended well: a request that went on with what it found made
-    nothing. Of what is older than the journal only a cache device is told, by its work: its set is
-    in front of the volume whose key it carries."""
+    those that verbs give to what they make. The journal has to show the lvcreate that ended well:
+    a request that went on with what it found made nothing. Of what is older than the journal only
+    a cache device is recognised: its set is in front of the volume whose key it carries."""
     allowed = {vg["uuid"] for vg in facts["vgs"] if vg["allowed"]}
     candidates = {
         (lv["vg_uuid"], lv["name"]): lv

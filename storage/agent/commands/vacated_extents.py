@@ -114,7 +114,7 @@ def volume_clear(args: Args) -> tuple[Command, ...]:
 
 
 def asks(argv: Sequence[str]) -> bool:
-    """Whether a command names what only its host can tell when it runs."""
+    """Whether a command names what only its host knows when it runs."""
     return any(word in (_WHERE, _COUNT, _CLEARED) or _NOTE.fullmatch(word) for word in argv)
 
 
@@ -155,7 +155,7 @@ def _words(word: str, args: Args, report: lvm.Report) -> list[str]:
         if not places:
             raise Refusal(
                 "stale",
-                f"Nobody knows where {match.group(1)}/{match.group(2)} lies.",
+                f"It is unknown where {match.group(1)}/{match.group(2)} lies.",
                 "Plan again.",
             )
         return tags(*(extent_tag(place) for place in joined(places)))
@@ -183,7 +183,7 @@ def not_cleared(host: LocalHost, vg_uuid: str, args: Args, argv: Sequence[str]) 
     if not lost:
         return ""
     where = " ".join(_in_words(report, lost))
-    return f"Not cleared, for somebody has it now, or LVM gives nothing of that disk: {where}"
+    return f"Not cleared: used again, or on a disk that LVM does not allocate from: {where}"
 
 
 def _in_words(report: lvm.Report, places: Sequence[Range]) -> list[str]:
@@ -201,7 +201,7 @@ def noted_on(report: lvm.Report, lv: str) -> tuple[Range, ...]:
 
 
 def free_of(report: lvm.Report, noted: Sequence[Range]) -> tuple[Range, ...]:
-    """What of the ranges nobody has now, on PVs that LVM gives something of."""
+    """What of the ranges is free now, on PVs that LVM allocates from."""
     given = {
         row["pv_uuid"]: lvm.number(row["pv_size"]) // _extent_bytes(report)
         for row in report.pvs
@@ -229,7 +229,7 @@ def _without(
 
 
 def taken_of(noted: Sequence[Range], free: Sequence[Range]) -> tuple[Range, ...]:
-    """The ranges of which nothing is free: reserved to be cleared, or somebody else's by now."""
+    """The ranges of which nothing is free: reserved to be cleared, or another LV's by now."""
     return tuple(
         (pv, first, last)
         for pv, first, last in noted

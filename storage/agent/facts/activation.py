@@ -29,7 +29,7 @@ class GroupState:
         if self.doubles:
             return (
                 f"LVM sees {'; '.join(self.doubles)}: it activates and changes nothing of "
-                f"{self.name} until one device is in sight alone. Set up multipath, or exclude the "
+                f"{self.name} until it sees only one device. Set up multipath, or exclude the "
                 "others by LVM's filter or devices file."
             )
         if self.is_exported:
@@ -89,7 +89,7 @@ def double(name: str, devices: Sequence[str]) -> str:
 
 
 def state_of(facts: Mapping[str, Any], vg_uuid: str) -> GroupState:
-    """Of a group in what `inventory.storage` tells."""
+    """Of a group in the facts of `inventory.storage`."""
     vg = next(each for each in facts["vgs"] if each["uuid"] == vg_uuid)
     doubles = tuple(
         double(pv["name"], pv["seen_on"])

@@ -37,7 +37,7 @@ def sample(
         unused = cset_fill.measure(host)
     except OSError as error:
         unused = {}
-        message = f"{cset_fill.PATH} cannot be written, so no cache set is asked for its fill: "
+        message = f"{cset_fill.PATH} cannot be written, so the fill of no cache set is read: "
         warnings.append({"code": "internal", "message": f"{message}{error.strerror}."})
     volumes = [
         _volume(host, device, statuses.get(device.lv_uuid), counters, by_kname, unused)
@@ -68,7 +68,7 @@ def sample(
 def _array(
     host: LocalHost, facts: Mapping[str, Any], counters: Mapping[str, list[int]]
 ) -> dict[str, Any]:
-    """Its counters, and what tells that it has lost a disk, or got one: the panel then reads the
+    """Its counters, and the signs that it lost or gained a disk: the panel then reads the
     inventory."""
     return {
         **{name: facts[name] for name in ("name", "degraded_count", "sync_action", "members")},

@@ -1,9 +1,9 @@
-"""How much of each bcache cache set is unused: the only figure of the kernel that tells its fill.
+"""How much of each bcache cache set is unused: the kernel's only figure of its fill.
 
 `cache_available_percent` counts clean cached data as available, from the next garbage collection
 on. `priority_stats` counts buckets
 that hold nothing, but looks at all of them under a lock and sorts them, so it is read seldom, the
-more seldom the more buckets there are. Between two readings the last one is told again.
+more seldom the more buckets there are. Between two readings the last one is reported again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ Readings = Mapping[str, "tuple[int, int]"]
 
 
 def measure(host: LocalHost) -> dict[str, int]:
-    """Unused percent by uuid of the cache set, read where that is due. A set that does not tell is
-    missing. Raises OSError where the readings cannot be kept: before the first one is made."""
+    """Unused percent by uuid of the cache set, read where that is due. A set that does not report
+    it is missing. Raises OSError where the readings cannot be kept: before the first one is
+    made."""
     csets = bcache_sysfs.cache_sets(host)
     if not csets:
         return {}
@@ -41,7 +42,7 @@ def measure(host: LocalHost) -> dict[str, int]:
 
 
 def last(host: LocalHost) -> dict[str, int]:
-    """What the last readings told, without those that are old."""
+    """The last readings, without those that are old."""
     now_ns = host.boottime_ns()
     return {
         uuid: percent

@@ -12,8 +12,8 @@ from ..kernel.local_host import LocalHost
 from ..kernel.lvm import Row
 from ..state.policy import Policy
 
-# Users of a device that read and write it as their own. Whoever else has it open, the host itself
-# started: a mount, a daemon that looks at disks.
+# Users of a device that read and write it as their own. Any other user is of the host itself: a
+# mount, a daemon that looks at disks.
 _GUESTS = frozenset(("qemu", "libvirt", "proxmox", "xen", "lio", "nvmet", "rnbd"))
 
 

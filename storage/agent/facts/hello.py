@@ -127,8 +127,8 @@ def _size_problems(facts: dict[str, Any] | None) -> Iterable[Problem]:
         yield problem(
             "inventory_large",
             "warning",
-            f"What this host tells of its volumes takes {percent} % of what one reply may have. "
-            "Above that nothing of the host can be read.",
+            f"The inventory of this host takes {percent} % of the largest reply that is allowed. "
+            "Above that, nothing of the host can be read.",
             "Put new volumes on another host, and move some of this one's.",
         )
 
@@ -146,7 +146,7 @@ def _archive_problems(host: LocalHost) -> Iterable[Problem]:
             "lvm_archive_large",
             "warning",
             f"{ARCHIVE} holds {size_kib // 1024} MiB of older states of volume groups. On a full "
-            "file system the agent can begin nothing.",
+            "file system the agent can start nothing.",
             f"Remove old ones as root on the host: find {ARCHIVE} -name '*.vg' -mtime +7 -delete. "
             "Set backup/retain_days=7 in /etc/lvm/lvm.conf, and LVM removes them itself.",
         )
@@ -212,7 +212,7 @@ def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
         yield problem(
             "no_dbus",
             "error",
-            f"There is no {BUS}: systemd cannot be asked, so no operation can be started.",
+            f"There is no {BUS}: the agent cannot reach systemd, so no operation can be started.",
             "Install the package dbus (or dbus-broker) and start it: systemctl start dbus.socket",
         )
 

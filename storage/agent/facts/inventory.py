@@ -1,5 +1,5 @@
 """The typed facts of a host: disks, arrays, PVs, VGs, every LV, bcache, users; and dm-writecache, a
-write cache that somebody made by hand. Tiercel creates none and changes none.
+write cache made by hand. Tiercel creates none and changes none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TABLE = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache [sp] \S+ \S+ (?P<block
 
 
 def writecaches_of_volumes(host: LocalHost, layout: Layout) -> dict[str, dict[str, Any]]:
-    """By LV uuid. Unless `dirty_known` the kernel told nothing, and `dirty_bytes` 0 does not mean
+    """By LV uuid. Unless `dirty_known` the kernel reported none, and `dirty_bytes` 0 does not mean
     clean."""
     rows = [
         row for row in layout.by_uuid.values() if split_list(row["lv_layout"]) == ["writecache"]
@@ -79,7 +79,7 @@ Facts = dict[str, Any]
 def inventory(host: LocalHost, policy: Policy) -> Facts:
     """Everything. Raises what lvm.read and dm.caches raise."""
     facts = storage(host, policy)
-    # What is left out is told by hello.
+    # hello reports what is left out.
     del facts["unsound"], facts["guests"], facts["named"], facts["hidden"]
     facts["machine_id"] = dm.text(host, "/etc/machine-id")
     facts["boot_id"] = dm.text(host, "/proc/sys/kernel/random/boot_id")
@@ -115,7 +115,7 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
         lv["users"] = named[lv["uuid"]]
     volumes = {lv["kname"] for lv in facts["lvs"]}
     for backing in facts["backings"]:
-        # A physical volume is held by each LV on it, which is told elsewhere.
+        # A physical volume is held by each LV on it, which the LVs report.
         backing["users"] = [
             each
             for each in backing["users"]

@@ -106,7 +106,7 @@ GONE = Standing(lost=True, degraded=True, redundant=False)
 @dataclass
 class Standings:
     """The standing of volumes, through all hidden layers. `pvs` are the facts of the physical
-    volumes by name, `disks_under` tells which disks one rests on."""
+    volumes by name, `disks_under` returns the disks below one."""
 
     layout: Layout
     pvs: Mapping[str, Mapping[str, Any]]
@@ -117,7 +117,7 @@ class Standings:
         """Of a cached volume that of what lies below the cache; of a pool that of its data and
         its metadata."""
         if lv_uuid not in self._known:
-            # A volume that stands on itself, as nobody but a forger writes it, is unknown.
+            # A volume that lies on itself, which only forged metadata has, is unknown.
             self._known[lv_uuid] = UNKNOWN
             self._known[lv_uuid] = self._of(lv_uuid)
         return self._known[lv_uuid]
@@ -309,7 +309,7 @@ def cache_facts(
 ) -> dict[str, Any] | None:
     """The cache of an LV with a cache pool; None for any other LV. `statuses` by LV uuid; for an
     inactive LV the figures are those LVM stores (mode, policy) and zeros. Unless `dirty_known`
-    the kernel told nothing, and `dirty_bytes` 0 does not mean clean."""
+    the kernel reported none, and `dirty_bytes` 0 does not mean clean."""
     if "cache" not in split_list(row["lv_layout"]) or not row["pool_lv"]:
         return None
     pool_uuid = row["pool_lv_uuid"]

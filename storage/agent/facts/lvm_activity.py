@@ -68,7 +68,7 @@ def _moved(
         "kind": PVMOVE,
         "source": printable(pv_name(mover["move_pv"])),
         "percent": done.get(dm_name(mover["vg_name"], mover["lv_name"])),
-        # A mark that an earlier move left does not make somebody else's our own.
+        # A mark that an earlier move left does not make a move by hand our own.
         "ours": is_marked and users <= own,
     }
 

@@ -96,7 +96,7 @@ PACKAGE_QUERIES = (
 
 def package(host: LocalHost, name: str) -> str:
     """The version of a package whose programs do not say theirs; "" where it is not installed, or
-    nobody answers."""
+    no package manager answers."""
     for query in PACKAGE_QUERIES:
         try:
             result = host.run((*query, name), timeout=10.0)
@@ -179,8 +179,8 @@ def check_versions(host: LocalHost, programs: Iterable[str]) -> None:
 
 
 def version_problems(versions: Mapping[str, str]) -> Iterable[Problem]:
-    """What is too old, and what nobody has tried. A program that is not there says nothing here:
-    that it is missing is told elsewhere."""
+    """What is too old, and what is untested. A missing program is no problem here: other problems
+    report it."""
     present = {program: version for program, version in versions.items() if version}
     for program, version in present.items():
         reason = obstacle(program, version)
@@ -196,8 +196,8 @@ def version_problems(versions: Mapping[str, str]) -> Iterable[Problem]:
             "untried_versions",
             "info",
             f"Untried with this agent: {', '.join(untried)}.",
-            "It may well work. Try every operation on a volume without data first; what has been "
-            "tried stands in docs/operators.md.",
+            "It may well work. Try every operation on a volume without data first; "
+            "docs/operators.md lists what has been tried.",
         )
 
 

@@ -42,7 +42,7 @@ def of_boot(booted: dict[str, Any]) -> Iterable[Problem]:
 
 
 def recovery_problems(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Problem]:
-    """Disks that are away, and volumes of ours that are off though nobody retired them and they are
+    """Disks that are away, and volumes of ours that are off though they were not retired and are
     not `resting`, by uuid."""
     for pv in facts["pvs"]:
         if pv["missing"] and pv["vg_uuid"] not in facts["guests"]:
@@ -153,8 +153,8 @@ def _unknown(state: str, device: str) -> Problem:
     return problem(
         "bcache_state_unknown",
         "warning",
-        f"The kernel calls the state of the bcache on {device} “{printable(state)}”, which is "
-        "none that Tiercel knows: whether its newest data is on the SSD alone is not known.",
+        f"The kernel calls the state of the bcache on {device} “{printable(state)}”, which Tiercel "
+        "does not know: its newest data may be on the SSD alone.",
         f"Look at it: bcache-super-show /dev/{device}; dmesg",
         subject=device,
     )

@@ -43,7 +43,7 @@ class Planned:
 
 class View:
     """Raises Refusal where an object is not as a request says. `vg` is the one that is about to be
-    changed: nobody else may be at it."""
+    changed: no other LVM command may be at work in it."""
 
     def __init__(
         self, host: LocalHost, *, vg: str | None = None, planned: Planned | None = None
@@ -83,7 +83,7 @@ class View:
             is_guests = any(vg["uuid"] in self.facts["guests"] for vg in same_name)
             raise Refusal(
                 "unsupported",
-                f"Two VGs on this host are named {name}: LVM takes no command by this name."
+                f"Two VGs on this host are named {name}: LVM accepts no command by this name."
                 + (" One lies on the disk of a guest." if is_guests else ""),
                 HIDE if is_guests else "See the problem two_groups_named of this host.",
             )

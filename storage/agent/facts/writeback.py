@@ -16,7 +16,7 @@ from . import activation
 
 
 def writeback_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
-    """By what `inventory.storage` tells, and `backings`."""
+    """From the facts of `inventory.storage`, and `backings`."""
     for lv in facts["lvs"]:
         if scratch.key_of(lv) is not None:
             continue

@@ -110,8 +110,8 @@ def rules(
     `held` (uuids) that something of the host stands on and that are not ours, and for the bcache
     that root made. bcache devices are guests' but for those that stand on no logical volume, or on
     one of another VG, and those in `own` (uuids of backing devices): where there is none of the
-    latter, also when nothing is known yet. bcache is left to the distribution where nobody
-    `brings_back` ours after a restart. Pure."""
+    latter, also when nothing is known yet. Unless the agent `brings_back` our bcache after a
+    restart, the distribution does. Pure."""
     lines = [_HEAD]
     for lv in facts["lvs"]:
         if lv["uuid"] in kept_visible and OURS not in lv["tags"]:
@@ -140,7 +140,7 @@ def rules(
 
 def rules_of(host: LocalHost, facts: Facts, kept: Sequence[Kept]) -> str:
     """The rules file for this host as it is. What bcache holds is root's only where that is known,
-    or where nobody can tell; what it has mounted of several devices is the host's own."""
+    or where its owner is unclear; what it has mounted of several devices is the host's own."""
     kept_visible = set(bcache_by_hand.look(host, facts, kept).unclear)
     # Only udev shows the kernel what else a file system of several devices needs.
     points = Counter(each.point for each in mounted(host))
@@ -288,7 +288,7 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
             "unsupported",
             "Another entry of LVM's filter lets guests' disks in by another of their names: "
             f"{listed}.",
-            "Take the entries that begin with a out of global_filter in /etc/lvm/lvm.conf where "
+            "Remove the entries that begin with a from global_filter in /etc/lvm/lvm.conf where "
             "they fit more than your own disks; then run this again.",
         )
     sentences.append(f"{LOCAL}: global_filter = [ {listed} ]")

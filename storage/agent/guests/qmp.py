@@ -25,10 +25,10 @@ REPLY_LIMIT = 4 * 1024 * 1024
 PIECE = 64 * 1024
 DIGITS_LIMIT = 20
 NEXT_START = "the guest sees the new size at its next start"
-BY_HAND = "it is not told; resize it with its hypervisor"
+BY_HAND = "it is not informed; resize it with its hypervisor"
 AFTER_IT = "The volume has its new size. The guest is informed when this has ended."
-# Who is told by its monitor. libvirt's guests are told by libvirt (guests/virsh.py).
-TOLD_BY_MONITOR = ("qemu", "proxmox")
+# Informed through their QEMU monitor. libvirt informs its own guests (guests/virsh.py).
+MONITOR_KINDS = ("qemu", "proxmox")
 MIGRATING = ("setup", "active", "device", "pre-switchover", "postcopy-active", "postcopy-paused")
 # QEMU's words for a disk that a job of its own keeps.
 _BUSY = re.compile(r"in use|is busy|does not allow|is locked", re.I)
@@ -41,7 +41,7 @@ def talk(path: str, commands: Sequence[Mapping[str, Any]], timeout: float) -> li
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as channel:
         monitor = _Talk(channel, time.monotonic() + timeout)
         monitor.connect(path)
-        # QEMU flushes to us the events that whoever talked to it before did not read.
+        # QEMU flushes to us the events that the previous client did not read.
         while "QMP" not in (greeting := monitor.message()):
             if "event" not in greeting:
                 raise OSError(f"{path} is no QMP monitor")
@@ -57,8 +57,8 @@ class Silent(OSError):
 
 
 class _Talk:
-    """Lines to and from a monitor until a moment of the monotonic clock. A guest that makes events
-    without end, or a line, must not keep whoever holds the volume group."""
+    """Lines to and from a monitor until a moment of the monotonic clock. A guest that sends endless
+    events, or an endless line, must not hold up the owner of the lock on the volume group."""
 
     def __init__(self, channel: socket.socket, end: float) -> None:
         self._channel = channel
@@ -161,7 +161,7 @@ def _resize_all(host: LocalHost, path: str, from_bytes: int, size_bytes: int) ->
     device = host.rdev(path)
     users = of_devices(host, [device])[device] if device else []
     # libvirt holds the monitors of its own guests.
-    pids = [user["pid"] for user in users if user["pid"] and user["kind"] in TOLD_BY_MONITOR]
+    pids = [user["pid"] for user in users if user["pid"] and user["kind"] in MONITOR_KINDS]
     sentences = []
     for pid in dict.fromkeys(pids):
         words = text(host, f"/proc/{pid}/cmdline").split("\0")
@@ -174,9 +174,9 @@ def _resize_all(host: LocalHost, path: str, from_bytes: int, size_bytes: int) ->
 
 
 def resize(host: LocalHost, path: str, device: str, from_bytes: int, size_bytes: int) -> list[str]:
-    """Tell the QEMU behind a monitor; a sentence for each disk it has on the device. Only a raw
-    image that is as large as the device was is told: any other would be cut, or grow over its own
-    metadata."""
+    """Resize the disks of the QEMU behind a monitor; a sentence for each disk on the device. Only a
+    raw image that is as large as the device was is resized: any other would be cut, or grow over
+    its own metadata."""
     paths = Paths(host)
     sentences = []
     try:

@@ -1,4 +1,4 @@
-"""Checks that nobody uses a volume, required before data is written."""
+"""Checks that a volume is unused, required before data is written."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .users import of_devices, of_inactive
 
 UDEV_TRIES = 4
 UDEV_SECONDS = 0.5
-# So long a device that seems to be nobody's is watched for I/O.
+# How long a device without a known user is watched for I/O.
 QUIET_SECONDS = 0.5
 
 
 def unused(view: View, call: VerbCall) -> Check:
-    """Nobody holds the volume: no open descriptor, mount, swap, holder, guest configuration, and
+    """The volume is unused: no open descriptor, mount, swap, holder, guest configuration, and
     nothing reads or writes it. A device in use without a known user gets a few tries: udev looks at
     what has just changed."""
 
@@ -71,8 +71,8 @@ def _counters(host: LocalHost, dev: str) -> tuple[list[int], int]:
 
 
 def _use(view: View, lv: Facts, as_cset: bool) -> tuple[list[dict[str, Any]], str]:
-    """Its users, and where there is none a sign of use, in words. A cache set that is to be let go
-    of (`as_cset`) holds its device itself, with every bcache that uses it."""
+    """Its users, and where there is none a sign of use, in words. A cache set that is to be
+    released (`as_cset`) holds its device itself, with every bcache that uses it."""
     device = lv["bcache"]["device"] if lv["bcache"] else None
     if lv["bcache"] and device is None:
         return [], ""

@@ -13,7 +13,7 @@ from ..kernel.local_host import LocalHost
 from ..kernel.paths import Mounts, Paths, mounted
 from . import guest_configs, targets
 
-# They look at every device that changes and let go at once, as does all that udev's rules run
+# They open every device that changes and close it at once, as does all that udev's rules run
 # (probe-bcache, dmsetup, mdadm, …).
 _PASSING = frozenset(("(udev-worker)", "systemd-udevd", "udevd", "blkid"))
 # Of the host itself: a container has a service of that name too.
@@ -33,7 +33,7 @@ def user(
     domain: str = "",
     path: str = "",
 ) -> User:
-    """`format` is how the guest's image is written on the device ("" = nobody says it), `domain`
+    """`format` is how the guest's image is written on the device ("" = unknown), `domain`
     and `path` are what libvirt knows the guest and its disk by. All of it was written by others."""
     return {
         "kind": kind,

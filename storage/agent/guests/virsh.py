@@ -15,8 +15,8 @@ from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 VIRSH = ("virsh", "-q", "-c", "qemu:///system")
 # libvirt itself gives up after 30 s where something else holds the domain.
 SECONDS = 40.0
-AFTER_IT = "The volume has its new size; the guest is told once this is over."
-NOT_TOLD = "the guest sees the new size at its next start"
+AFTER_IT = "The volume has its new size. The guest is informed when this has ended."
+NEXT_START = "the guest sees the new size at its next start"
 # libvirt's and QEMU's words for another job on the domain or on its disk.
 _BUSY = re.compile(
     r"state change lock|in use|is busy|block job|does not allow|another job|permission conflict",
@@ -26,7 +26,7 @@ _AWAY = re.compile(
     r"failed to connect|socket is closed|end of file while reading|disconnected from|keepalive",
     re.I,
 )
-# Nothing runs any more that could be told, or the guest stands on another image now.
+# The guest does not run any more, or uses another image now.
 _GONE = re.compile(r"failed to get domain|not assigned to domain|not found in domain", re.I)
 
 
@@ -48,7 +48,7 @@ def run_virsh(host: LocalHost, command: Command, args: Args, say: Callable[[str]
         return 0
     if seen is None or seen != args.get("from_bytes"):
         what = "no size" if seen is None else f"{seen} bytes, which is not what the volume had"
-        say(f"The domain {uuid} sees {what}, so it is not told: {NOT_TOLD}.")
+        say(f"The domain {uuid} sees {what}, so it is not informed: {NEXT_START}.")
         return 0
     rc, stdout, stderr = _ask(host, uuid, *command.argv[len(VIRSH) :])
     for line in (stdout + stderr).splitlines():

@@ -42,7 +42,7 @@ class CountedVolume:
 
 class HotMaps:
     """`warming` are volumes that the agent itself reads, to fill their caches, and since when:
-    nothing of theirs is counted meanwhile. Methods raise LockBusy or OSError."""
+    none of their reads is counted meanwhile. Methods raise LockBusy or OSError."""
 
     def __init__(self, host: LocalHost) -> None:
         self._host = host

@@ -34,7 +34,7 @@ def forget_reads(host: LocalHost, lv_uuids: Collection[str]) -> dict[str, Any]:
         hot_map_files.forget_maps(host, lv_uuids)
     except LockBusy:
         raise Refusal(
-            "busy", "What is read most is being written down.", "Ask again in a minute."
+            "busy", "The most-read parts are being written down.", "Ask again in a minute."
         ) from None
     return {"lv_uuids": sorted(lv_uuids)}
 

@@ -133,7 +133,7 @@ def trouble_of(array: Mapping[str, Any]) -> ArrayTrouble | None:
 
 def guests_array(name: str, volume: str) -> ArrayTrouble:
     """An array that was started on the host from what a guest wrote into `volume`: whatever its
-    state is, it is not the host's to mend."""
+    state is, the host must not repair it."""
     return ArrayTrouble(
         GUESTS,
         "error",
@@ -222,7 +222,7 @@ def _degraded(array: Mapping[str, Any]) -> ArrayTrouble:
         )
     elif spares and array["sync_action"] == "frozen":
         how = (
-            f"The rebuild onto {', '.join(spares)} is frozen. If nobody stopped it on purpose: "
+            f"The rebuild onto {', '.join(spares)} is frozen. Unless it was stopped on purpose: "
             f"echo idle > /sys/block/{name}/md/sync_action"
         )
     elif array["state"] == "readonly":

@@ -23,8 +23,8 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Backing:
     """A registered backing device. `device` is its bcacheN, None while the kernel waits for the
     cache set. `dirty_bytes` is what the kernel prints, one decimal digit: a gauge, never less
-    than 512 while anything is dirty. Unless `dirty_known` the kernel told nothing of use (a number
-    below 0, say), and 0 does not mean clean."""
+    than 512 while anything is dirty. Unless `dirty_known` the kernel reported nothing usable (a
+    number below 0, say), and 0 does not mean clean."""
 
     kname: str
     uuid: str
@@ -153,7 +153,7 @@ def cache_set(host: LocalHost, uuid: str) -> RegisteredCset:
 
 
 def unused_percent(host: LocalHost, uuid: str) -> int | None:
-    """How much of a cache set holds nothing; None where the kernel does not tell. It looks at every
+    """How much of a cache set holds nothing; None where the kernel does not say. It looks at every
     bucket for that, under a lock, and sorts them: facts/cset_fill.py says how often to ask."""
     match = _UNUSED.search(text(host, f"{FS}/{uuid}/cache0/priority_stats"))
     percent = int(match.group(1)) if match is not None else None

@@ -168,8 +168,8 @@ def _differing(host: LocalHost, here: str) -> int | None:
     """What the last check found to differ. After a repair the kernel goes on showing how much that
     has made equal."""
     count = _known(text(host, f"{here}/mismatch_cnt"))
-    is_mended = count and text(host, f"{here}/last_sync_action") == "repair"
-    return 0 if is_mended else count
+    is_repaired = count and text(host, f"{here}/last_sync_action") == "repair"
+    return 0 if is_repaired else count
 
 
 def _degraded_count(host: LocalHost, here: str) -> int | None:

@@ -79,7 +79,7 @@ class CacheStatus:
 
     @property
     def dirty_bytes(self) -> int | None:
-        """What the slow disk has not; None where the kernel cannot tell any more."""
+        """What the slow disk does not have; None where the kernel no longer knows."""
         return None if self.failed else self.dirty * self.chunk_sectors * SECTOR
 
 
@@ -95,7 +95,7 @@ COUNTERS = (
 STATUS_COUNTERS = tuple(
     field.name for field in fields(CacheStatus) if field.name != "migration_threshold"
 )
-"""What a sample tells of a status."""
+"""The fields of a status that a sample has."""
 FAILED = CacheStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", None, True, True, True)
 
 

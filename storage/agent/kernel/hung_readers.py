@@ -22,9 +22,9 @@ def refusal(reader: Reader) -> Refusal:
     return Refusal(
         "stuck",
         f"`{reader.command}` (pid {reader.pid}) hangs on this host since {since} UTC: a disk or a "
-        "suspended device does not answer. Nothing else is started beside it.",
+        "suspended device does not answer. Nothing else is started meanwhile.",
         "Look at `dmesg` and `ps -eo pid,stat,wchan,args | grep ' D'` on the host. When the disk "
-        "answers again, this goes on by itself; else the host must be restarted.",
+        "answers again, work continues automatically; otherwise restart the host.",
     )
 
 

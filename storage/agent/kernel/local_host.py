@@ -88,8 +88,8 @@ class LocalHost(Protocol):
         and once it says True the program gets one SIGINT and is waited for. `rest` is called as
         often as it asks for; while it says so the program stands still, and it dies with this
         process, so that it never does so for ever. LVM reports ask for their JSON on
-        LVM_REPORT_FD: it comes back as `CommandResult.report`; a host may leave that empty and put
-        the JSON on stdout.
+        LVM_REPORT_FD: it is returned as `CommandResult.report`; a host may leave that empty and
+        put the JSON on stdout.
         """
 
     def stuck(self) -> Reader | None:
@@ -118,8 +118,7 @@ class LocalHost(Protocol):
         """Add to the end of an ordinary file of root's alone. Raises OSError."""
 
     def read_part(self, path: str, offset: int, size_bytes: int) -> bytes:
-        """So many bytes of an ordinary file, or as many as there are; empty where it is missing or
-        unreadable."""
+        """Up to `size_bytes` of an ordinary file; empty where it is missing or unreadable."""
 
     def size_bytes(self, path: str) -> int | None:
         """Of an ordinary file; None where there is none."""
@@ -212,7 +211,7 @@ class LocalHost(Protocol):
 
     def op_mark(self, op: str, mark: str) -> bool:
         """Leave a mark beside an operation, fsynced; False when it was there already. Of several
-        processes that try, one is told True. Raises OSError."""
+        processes that try, only one gets True. Raises OSError."""
 
     def op_marked(self, op: str, mark: str) -> bool:
         """Whether the mark is there."""

@@ -53,7 +53,7 @@ SECONDS = 10.0
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _LOCKED = "Resource temporarily unavailable"
 _CANNOT = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
-# The report has the device that LVM chose and exit status 0; of the others it tells here alone.
+# The report has the device that LVM chose and exit status 0; it names the others only here.
 _PV_UUID = r"(?P<uuid>[A-Za-z0-9-]{32,38})"
 _DOUBLES = tuple(
     re.compile(pattern)
@@ -87,7 +87,7 @@ class Report:
 
 def argv(*, locking: bool) -> list[str]:
     """The report command. It never waits for a VG lock: a writer may hold one for hours. The
-    subreports that nobody reads have one cheap field each; they cannot be left out."""
+    subreports that are not read have one cheap field each; they cannot be left out."""
     words = ["lvm", "fullreport", "-a", *_FORMAT]
     words += [f"{_CONFIG} global/wait_for_locks=0"] if locking else [_CONFIG, "--nolocking"]
     fields = {"vg": "vg_uuid", "lv": "lv_uuid", "pvseg": "pvseg_start", "pv": PVS, "seg": LVS}
@@ -164,7 +164,7 @@ def free_pieces(host: LocalHost, vg: str) -> Mapping[str, int]:
 
 
 def _over_another(result: CommandResult, needed: Collection[str]) -> bool:
-    """LVM gave a report, and failed only over VGs that nobody asks for."""
+    """LVM gave a report, and failed only over VGs that are not `needed`."""
     failed_over = _CANNOT.findall(_complaints(result))
     is_report = "{" in (result.report or result.stdout)
     return is_report and bool(failed_over) and not set(failed_over) & set(needed)
@@ -326,7 +326,7 @@ def _run(host: LocalHost, command: Sequence[str], timeout: float) -> CommandResu
     if result.is_cut:
         raise Refusal(
             "too_large",
-            f"{' '.join(command[:2])} says more than the agent can read: this host has too many "
+            f"{' '.join(command[:2])} prints more than the agent can read: this host has too many "
             "volumes.",
             "Move some of its volumes to another host.",
             argv=command,

@@ -103,8 +103,8 @@ class Mounts:
         self._types: dict[str, dict[str, str]] = {}
 
     def is_local(self, pid: str, descriptor: str) -> bool:
-        """Whether a descriptor may be looked at without asking another machine. False where nobody
-        knows: what was unmounted while it was in use may be remote."""
+        """Whether a descriptor may be looked at without asking another machine. False where that
+        is unknown: what was unmounted while it was in use may be remote."""
         info = text(self._host, f"/proc/{pid}/fdinfo/{descriptor}")
         mount = re.search(r"(?m)^mnt_id:\s*(\d+)$", info)
         space = self._host.link(f"/proc/{pid}/ns/mnt") or pid

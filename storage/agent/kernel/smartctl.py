@@ -19,7 +19,7 @@ from .local_host import LocalHost, Stuck, TimedOut
 SCAN_SECONDS = 20.0
 # A healthy disk needs two; one that repairs a sector meanwhile needs this.
 DISK_SECONDS = 20.0
-# So many are asked in one reading, and so many are named.
+# The most disks that one reading asks, and that it names.
 DISKS_LIMIT, LISTED_LIMIT = 128, 1024
 # smartctl itself never ends with both bits: bit 0 says that it asked no disk at all.
 STANDBY = 3
@@ -39,7 +39,7 @@ _HEAD = ("smartctl ", "Copyright ", "===")
 ATA_RUNNING, ATA_FATAL = 0xF, 0x3
 SCSI_RUNNING = 15
 
-# smartctl's own choice is better where the scan knows only the driver: it tells SATA from SAS.
+# smartctl's own choice is better where the scan knows only the driver: it sees SATA or SAS.
 _BY_DRIVER = frozenset(("scsi", "ata", ""))
 
 
@@ -113,7 +113,7 @@ def begin_test(host: LocalHost, target: SmartTarget, kind: str) -> str:
         result = host.run(list(target.test_command(kind)), timeout=DISK_SECONDS)
     except TimedOut:
         return f"the disk did not answer within {DISK_SECONDS:.0f} s"
-    # The higher bits tell of the disk, not of the command.
+    # The higher bits are about the disk, not the command.
     if result.rc >= 0 and not result.rc & COMMAND_FAILED:
         return ""
     said = [line for line in result.stdout.splitlines() if line and not line.startswith(_HEAD)]
@@ -261,7 +261,7 @@ def _self_tests(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _ata_passed(status: Mapping[str, Any]) -> bool | None:
-    """smartctl leaves open what a fatal error means, which ended the test and was no one's wish."""
+    """smartctl leaves open what a fatal error means; it ended the test, and was not requested."""
     value = _number(status.get("value"))
     if value is not None and value >> 4 == ATA_FATAL:
         return False

@@ -1,7 +1,7 @@
 """Latencies by dm-stats: one region per device, kept by the kernel.
 
-The region survives table reloads, so it runs on while a cache comes and goes. A region of another
-length than the device (after an extend) is replaced.
+The region survives table reloads, so it runs on when a cache is added or removed. A region of
+another length than the device (after an extend) is replaced.
 
 A region has counts and times of reads apart from those of writes, but one histogram of both: no
 argument of the kernel's message divides it by direction (drivers/md/dm-stats.c, dm_stat_for_entry),

@@ -23,7 +23,7 @@ TURN_SECONDS = 0.02
 PR_SET_PDEATHSIG = 1
 # They may be killed at any moment. LVM's programs may not, and are never made to stand still.
 STOPPABLE = frozenset(("blkdiscard", "fio", "python3"))
-# So long a reader that was killed may take to go.
+# How long a killed reader may take to end.
 DEATH_SECONDS = 1.0
 # They ask systemd or libvirt, not a disk: what hangs does not keep them from answering.
 NO_READERS = frozenset(("systemctl", "busctl", "virsh"))

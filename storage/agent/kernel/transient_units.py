@@ -59,7 +59,7 @@ def detach(
 
 
 def _live(name: str, enter: Callable[[int], None], work: Callable[[], None], writer: int) -> None:
-    """The grandchild's life. What nobody handles goes to the system's log."""
+    """The grandchild's life. Unhandled exceptions go to the system's log."""
     try:
         _keep_only(writer)
         try:
@@ -67,7 +67,7 @@ def _live(name: str, enter: Callable[[int], None], work: Callable[[], None], wri
         except OSError as error:
             os.write(writer, str(error).encode()[:ANSWER_LIMIT])
             return
-        # Whoever asked may be gone by now; the work was promised all the same.
+        # The caller may be gone by now; the work was promised all the same.
         with suppress(BrokenPipeError):
             os.write(writer, READY)
         os.close(writer)
@@ -78,7 +78,7 @@ def _live(name: str, enter: Callable[[int], None], work: Callable[[], None], wri
 
 
 def _keep_only(writer: int) -> None:
-    """Nothing but /dev/null and the way to tell the parent."""
+    """Nothing but /dev/null and the pipe to the parent."""
     null = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
@@ -209,7 +209,7 @@ def alive(op: str, runner: Runner) -> bool:
     """Whether the scope is there and has not ended. Only a certain answer may turn an operation
     into an interrupted one. Asked for at each look at a running operation, so the kernel is asked
     first: it needs no process. Where systemd gives no answer, the scope has ended once no process
-    is in it: an operation of which nobody can tell would hold up its volume group for ever."""
+    is in it: an operation of unknown state would hold up its volume group for ever."""
     if any((folder / name(op)).is_dir() for folder in SLICES):
         return True
     # Not by -P, which systemd has since 246 only: RHEL 8 has 239, Ubuntu 20.04 has 245.

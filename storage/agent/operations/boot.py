@@ -39,7 +39,7 @@ ROUND_SECONDS = 3.0
 REPORT_SECONDS = 30.0
 REPORTED_SECONDS = 240.0
 LOCK_SECONDS = 10.0
-# So long after a start the unit is waited for; after that what is missing counts as missing.
+# How long after a start the unit is waited for; then what is missing counts as missing.
 STARTING_SECONDS = 300.0
 PASSING = frozenset(("timeout", "stuck", "busy", "cmd_failed"))
 
@@ -117,15 +117,15 @@ def _note(view: View, call: VerbCall) -> None:
 
 
 def demand_started(host: LocalHost) -> None:
-    """Raises Refusal(busy) as long as the unit of this start has not ended: a cache that has not
-    come back yet would look lost, and a job would be planned, or fail, by that."""
+    """Raises Refusal(busy) as long as the unit of this start has not ended: a cache that is not
+    started yet would look lost, and a job would be planned, or fail, by that."""
     if host.boottime_ns() >= STARTING_SECONDS * 1e9:
         return
     booted = boot_state.last(host)
     if booted["unit"] and not booted["ran"]:
         raise Refusal(
             "busy",
-            "The host has just started, and its boot unit still brings caches back.",
+            "The host has just started, and its boot unit is still starting caches.",
             "Wait: the panel asks again. For its state: systemctl status tiercel-boot",
         )
 
@@ -152,7 +152,7 @@ def _note_groups(host: LocalHost, facts: Facts) -> list[str]:
     before = policy.load_policy(host)
     named = [(vg["name"], vg["uuid"]) for vg in facts["vgs"] if vg["uuid"] in facts["named"]]
     counts = Counter(name for name, _ in named)
-    # Of two with one name nobody can tell which one root meant.
+    # Of two with one name it is unknown which one root meant.
     uuids = {name: uuid for name, uuid in named if counts[name] == 1}
     after = policy.with_uuids(before, uuids)
     if before.broken or after == before:
@@ -190,7 +190,7 @@ def _facts(host: LocalHost) -> Facts:
 
 
 def _policy(host: LocalHost) -> policy.Policy:
-    """While the file does not tell, the notes do: they were made in groups that root allowed."""
+    """While the file cannot be read, the notes count: root allowed the groups that they are of."""
     local = policy.load_policy(host)
     if local.knows_groups:
         return local

@@ -23,10 +23,10 @@ from ..state.hot_chunks import PAGE_BYTES, HotChunk, hot_chunks
 from .pacer import Pacer
 from .waits import WorkProgress, kname
 
-# So many reads are repeated before others begin: in some seconds, as smq counts.
+# Reads that are repeated before others begin: in some seconds, as smq counts.
 BATCH = 1024
-# So many rounds in a row that brought less than this of a batch: no other one will. A block
-# of smq's hotspots rises by 1 to 4 of 64 levels in a second in which it misses, and promotes from
+# Rounds in a row that brought less than this share of a batch before it is given up. A block of
+# smq's hotspots rises by 1 to 4 of 64 levels in a second in which it misses, and promotes from
 # level 32 or 48 on where smq is not sure of itself.
 PATIENCE = 20
 LEAST_GAIN = 0.02

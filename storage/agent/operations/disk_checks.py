@@ -3,8 +3,8 @@
 Disks are asked through smartctl where it is installed: seldom, and apart from samples, because a
 disk that does not answer costs its own figures alone. Beside each answer stands what the kernel had
 written to the disk by then, so that the panel can prove in which unit the disk counts. A check is
-begun here, and is then at work in the disk or in the kernel: it reads, changes no data, and stops
-for whoever needs the disk.
+begun here, and is then at work in the disk or in the kernel: it reads, changes no data, and yields
+to other I/O.
 """
 
 from __future__ import annotations

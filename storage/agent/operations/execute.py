@@ -56,9 +56,9 @@ ON_SCRATCH = fio_jobs.LOADS | {fio_jobs.MKFS}
 
 
 def execute(host: LocalHost, op: str) -> None:
-    """Run the operation once; a second call of the same id does nothing, and neither does one that
-    comes after somebody declared the operation dead. Raises OSError where the journal takes no
-    mark: then nothing was run."""
+    """Run the operation once; a second call of the same id does nothing, and neither does one after
+    the operation was declared dead. Raises OSError where the journal takes no mark: then nothing
+    was run."""
     record = host.op_load(op)
     if record is None or record["state"] != "running" or not host.op_mark(op, journal.BEGUN):
         return
@@ -171,7 +171,7 @@ class Execution:
             )
 
     def _note_retirement(self, view: View, commands: Sequence[Command]) -> None:
-        """Before the mark: without the note nobody knows when the undo window is over."""
+        """Before the mark: without the note the end of the undo window is unknown."""
         if self._call.verb != "volume.retire" or "mark" not in [each.name for each in commands]:
             return
         try:
@@ -188,7 +188,7 @@ class Execution:
         except LockBusy:
             raise Refusal(
                 "busy",
-                "Another program of the agent writes down what comes back after a restart.",
+                "Another program of the agent is recording what starts after a restart.",
                 "Wait: the boot unit may be at work (systemctl status tiercel-boot).",
             ) from None
         except OSError as error:
@@ -201,7 +201,7 @@ class Execution:
             for line in remember(view, self._call):
                 self._entry.say(f"$ {line}")
         except (Refusal, LockBusy, OSError) as problem:
-            self._entry.say(f"What the next boot needs could not be noted: {problem}")
+            self._entry.say(f"The notes for the next boot could not be written: {problem}")
 
     def _forget_reads(self) -> None:
         """What of the volume was read most ends with it."""
@@ -420,7 +420,7 @@ class Execution:
         return 0
 
     def _of_host(self, command: Command) -> tuple[str, ...]:
-        """The words that only the host can tell now, and what of it is left alone, said."""
+        """The words that only the host knows now; says what of it is left alone."""
         vg_uuid, args = self._call.expect["vg_uuid"], self._call.args
         words, skipped = self._patiently(
             lambda view: (
@@ -455,7 +455,7 @@ class Execution:
             if self._stopping():
                 raise interrupted()
             if command.argv[:2] == ("write", REGISTER):
-                # Whoever has the device open at that moment keeps it from being registered, and
+                # A process that has the device open at that moment prevents its registration, and
                 # register_quiet says nothing of it; nor does it of a device that is registered.
                 sysfs.run_sysfs(self._host, command, self._args(command), self._entry.say)
             waited = (self._host.boottime_ns() - start) / 1e9
@@ -519,7 +519,7 @@ class Execution:
 
     def _recheck(self) -> None:
         """The volume is still the one the operation began with, and what is left may still be
-        done: nobody else zeroes or holds it, and root still allows it."""
+        done: no one else zeroes or holds it, and root still allows it."""
 
         view = self._view()
         assess(view, self._call)

@@ -38,7 +38,7 @@ from .waits import WorkProgress
 LOCK_SECONDS = 5.0
 LOOK_SECONDS = 5.0
 AFTER_SECONDS = 5.0
-# So often the rows that were taken are written down.
+# How often the rows that were taken are written down.
 WRITE_NS = 5_000_000_000
 # A cache that fills is asked so often; it is given up once it has stood still for so long.
 FILL_LOOK_NS = 2_000_000_000
@@ -424,7 +424,7 @@ def resolved(argv: Sequence[str], legs: RunLegs) -> list[str]:
 def _stopped() -> Refusal:
     return Refusal(
         "aborted",
-        "The run was stopped before it was over.",
+        "The run was stopped before its end.",
         "Its result says how far it came.",
     )
 

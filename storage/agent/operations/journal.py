@@ -6,10 +6,10 @@ from ..calls.refusals import Refusal
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
 
-# Marks beside a record. Whoever makes the first may run the operation, or declare it dead.
+# Marks beside a record. The process that makes the first may run the operation, or declare it dead.
 BEGUN = "begun"
 ABORT = "abort"
-# It puts the kernel's throttle of mirrors down and up; whoever finds it dead puts it up again.
+# It lowers the kernel's throttle of mirrors and raises it; if it dies, the finder raises it again.
 THROTTLED = "throttled"
 
 KEEP_NS = 30 * 24 * 3600 * 1_000_000_000
@@ -28,7 +28,7 @@ def unwritable(error: OSError) -> Refusal:
 
 def prune_journal(host: LocalHost) -> None:
     """Remove records that ended over 30 days ago, but keep the newest 200, and what began in this
-    boot by the clock that nobody sets: an id that is forgotten could run again. Raises OSError."""
+    boot by the boot clock: an id that is forgotten could run again. Raises OSError."""
     ops = host.op_ids()
     if len(ops) <= KEEP_LEAST:
         return

@@ -14,7 +14,7 @@ from ..kernel.local_host import Beat, LocalHost
 from .pace import CLASSES, ENOUGH, Histograms, percentile_ns
 
 LOOK_SECONDS = 5.0
-# So long fewer I/Os than tell a p95 are added up; after that they are few enough not to count.
+# How long fewer I/Os than a p95 needs are added up; then they are few enough not to count.
 WINDOW_SECONDS = 30.0
 BEAT_SECONDS = 0.25
 BASELINE_SECONDS = 15.0
@@ -22,7 +22,7 @@ MOST_PAUSE_SECONDS = 1800.0
 
 
 def p95s(flow: Histograms) -> dict[str, float]:
-    """By the disks they lie on, of those volumes that did enough to tell."""
+    """By the disks they lie on, of those volumes that did enough I/O."""
     return {name: percentile_ns(counts) for name, counts in flow.items() if sum(counts) >= ENOUGH}
 
 

@@ -30,7 +30,7 @@ from .waits import WorkProgress
 GRACE_NS = 15_000_000_000
 LINES_LIMIT = 2000
 # In place of a verb, in the record of an id that was looked up before its request arrived. The
-# panel was told that the operation never started, so a delayed request must not start it.
+# reply was that the operation never started, so a delayed request must not start it.
 TOMBSTONE = "barred"
 TOMBSTONES_LIMIT = 1000
 # No request reaches the host so long after it was sent.
@@ -60,7 +60,7 @@ def accept(
     if _is_tombstone(known):
         raise Refusal(
             "op_conflict",
-            f"The operation {op} was asked for before it came here, and was said to be unknown.",
+            f"The operation {op} was reported as unknown before its request arrived.",
             "Read the host's facts, then plan again under a new id.",
         )
     if known["call"] != _plain(call):
@@ -142,9 +142,9 @@ def listing(host: LocalHost) -> dict[str, Any]:
 
 
 def end_throttles(host: LocalHost) -> list[str]:
-    """Judge every operation that puts the throttle of the kernel's mirrors down and up, also where
-    nobody asks for it: one that was killed may have left it down. What was written, as a shell
-    line. A throttle that no dead operation left is somebody's own."""
+    """Judge every operation that lowers and raises the throttle of the kernel's mirrors, also where
+    the panel does not ask for it: one that was killed may have left it down. Returns what was
+    written, as shell lines. A throttle that no dead operation left was set by hand, and stays."""
     before = text(host, THROTTLE)
     for op in host.op_ids():
         if host.op_marked(op, journal.THROTTLED):
@@ -180,8 +180,8 @@ def _write_tombstone(host: LocalHost, op: str) -> Record:
 
 
 def _make_room(host: LocalHost) -> None:
-    """Anybody with a key may ask for ids that nobody gave. Of what was told to be unknown the
-    oldest is forgotten, once no request from then can be under way any more. Raises
+    """A client with a key may ask for made-up ids. Of those that were answered as unknown, the
+    oldest is forgotten once no request from then can be under way any more. Raises
     Refusal(journal_unwritable)."""
     ids = host.op_ids()
     if len(ids) < TOMBSTONES_LIMIT:
@@ -271,7 +271,7 @@ def _start(host: LocalHost, op: str, record: Record) -> None:
             "The agent needs systemd (busctl); repeat with a new id once it works.",
         )
         try:
-            # Whoever makes this mark runs it: a unit that systemd began all the same goes on.
+            # The maker of this mark runs it: a unit that systemd began all the same goes on.
             if not host.op_mark(op, journal.BEGUN):
                 return
             host.op_save(op, {**record, "state": "failed", "error": refusal.to_json()})
@@ -300,7 +300,7 @@ def _judge(host: LocalHost, op: str, record: Record) -> Record:
     error = aborted() if host.op_marked(op, journal.ABORT) else interrupted()
     dead = {**record, "state": "interrupted", "error": error.to_json()}
     try:
-        # Whoever makes this mark runs the operation: a unit that starts late finds it made.
+        # The maker of this mark runs the operation: a unit that starts late finds it made.
         if not begun and not host.op_mark(op, journal.BEGUN):
             return record
         host.op_save(op, {**dead, "ended_ns": host.wall_ns()})

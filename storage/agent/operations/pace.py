@@ -16,14 +16,15 @@ FIRST_SHARE = 0.02
 LEAST_SHARE = 0.01
 MOST_SHARE = 0.5
 UNKNOWN_SHARE = 0.5
-# From one turn to the next it becomes at most so many times as much; the second where nobody can
-# tell yet what it brings. The third is the step between the shares that are compared.
+# From one turn to the next it becomes at most so many times as much; the second where its effect is
+# unknown yet. The third is the step between the shares that are compared.
 FASTER, SLOWER, FINER = 2.0, 1.1, 0.95
-# So much of what is allowed is aimed at: the rest is for what a turn cannot foresee.
+# The share of what is allowed that is aimed at: the rest is for what a turn cannot foresee.
 AIM = 0.75
 # After so long what was seen counts half.
 HALF_LIFE_SECONDS = 120.0
-# So many times the I/Os a second of the first look, or the same part of them: it is no measure.
+# With more than this many times the I/Os a second of the first look, or less than 1 / this, the
+# first look is no measure.
 CHANGED = 1.5
 # Fewer I/Os say nothing of a p95.
 ENOUGH = 50
@@ -31,8 +32,8 @@ ENOUGH = 50
 
 @dataclass(frozen=True)
 class Pace:
-    """`rate_bytes_s` is 0 where it rises; `left_s` None where no end can be told; `stalled_s` is
-    how long ago there was less than ever before."""
+    """`rate_bytes_s` is 0 where it rises; `left_s` None where no end is in sight; `stalled_s` is
+    how long ago the lowest amount so far was reached."""
 
     rate_bytes_s: int
     left_s: int | None
@@ -89,7 +90,7 @@ def percentile_ns(
 @dataclass(frozen=True)
 class Others:
     """What the other volumes on the same disks feel: the p95 of their I/Os, and what it would be
-    without our own. 0 and 0 where nobody else does I/O, or nobody can tell. `share_percent`: how
+    without our own. 0 and 0 where they do no I/O, or it is unknown. `share_percent`: how
     much of the time our own I/O takes, that their p95 may rise by `allowed_percent` at most."""
 
     p95_ns: int
@@ -151,7 +152,7 @@ class Governor:
 
     Where `rests_fully` is False, our own I/O goes on a little in each rest (a mirror's). What the
     first look saw then stands for the others alone, unless a rest is quieter still, or they do so
-    much more or less than at first that only the rests tell of it."""
+    much more or less than at first that only the rests show it."""
 
     def __init__(self, *, rests_fully: bool = True) -> None:
         self._rests_fully = rests_fully
@@ -185,7 +186,7 @@ class Governor:
         known = [name for name, each in totals.items() if min(each) >= ENOUGH]
         self.share = FIRST_SHARE if self.share > MOST_SHARE else self.share
         if not known:
-            # So few I/Os that a p95 means nothing, or too few yet.
+            # Too few I/Os for a p95, at all or yet.
             self.share = max(self.share, min(UNKNOWN_SHARE, self.share * SLOWER))
             return
         worst = max(known, key=lambda name: self._rise(name, self.share))

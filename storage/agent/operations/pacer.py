@@ -26,7 +26,7 @@ from .rhythm import MOST_BEAT_SECONDS, Rhythm
 
 # Others come and go: so many looks later their devices are looked for anew.
 KNOWN_LOOKS = 6
-# A look at each costs two ioctls; the busiest tell what the disks are like.
+# A look at each costs two ioctls; the busiest show what the disks are like.
 MOST_DEVICES = 64
 _PVMOVE = re.compile(r".*-pvmove\d+")
 
@@ -58,8 +58,8 @@ class Neighbours:
         self._last: dict[str, tuple[int, ...]] = {}
 
     def look(self) -> Histograms | None:
-        """What they did since the last look, by the disks they lie on; None where they are there
-        and nobody can tell."""
+        """What they did since the last look, by the disks they lie on; None where there are some
+        whose I/O is unknown."""
         if self._looks % KNOWN_LOOKS == 0:
             self._devices = self._find()
         self._looks += 1
@@ -103,7 +103,7 @@ class Neighbours:
 
 
 POLL_SECONDS = 1.0
-# So many operations wait for a disk in their order; more wait to be let in.
+# Operations that wait for a disk in their order; more wait for a place.
 PLACES = 8
 # A percentage of the time that the kernel copies, of all mirrors on the host.
 # Its lock: what one pvmove sets holds for every other.
@@ -111,7 +111,7 @@ ALL_MIRRORS = "all-mirrors"
 THROTTLE = "/sys/module/dm_mirror/parameters/raid1_resync_throttle"
 FULL = "100"
 RESUMED = "10"
-# The kernel copies a piece each second at least, whatever it is told.
+# The kernel copies a piece each second at least, whatever the throttle.
 LEAST_PERCENT = 1
 RAISED = "pace-"
 # By how many percent a person may let the p95 of the other volumes rise for one operation.
@@ -178,8 +178,8 @@ class Pacer:
 
 
 class _Place:
-    """A place in the queue of a disk, 0 at its front. A place is a lock: who stands on one steps
-    forward only onto the next, so that nobody overtakes, and who dies leaves it."""
+    """A place in the queue of a disk, 0 at its front. A place is a lock: a process moves only from
+    one to the next, so that none overtakes, and a process that dies frees its place."""
 
     def __init__(self, host: LocalHost, name: str) -> None:
         self._host = host
@@ -188,7 +188,7 @@ class _Place:
         self._held = ExitStack()
 
     def step(self) -> bool:
-        """Onto the next place; False while somebody stands there, or at the front."""
+        """Onto the next place; False while that is taken, or at the front."""
         with ExitStack() as tried:
             try:
                 # No VG has such a name.
@@ -294,8 +294,8 @@ def throttle(host: LocalHost, percent: str) -> None:
 
 
 def slow_down_resumed(host: LocalHost) -> list[str]:
-    """LVM takes a pvmove up again when it activates the volume after a restart, and nobody paces it
-    until the panel asks for the move again. What was written, as a shell line."""
+    """LVM resumes a pvmove when it activates the volume after a restart, and nothing paces it until
+    the panel asks for the move again. Returns what was written, as a shell line."""
     if dm.text(host, THROTTLE) != FULL:
         return []
     throttle(host, RESUMED)

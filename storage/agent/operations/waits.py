@@ -16,7 +16,7 @@ from ..kernel.local_host import LocalHost
 from ..verbs.extend import room_name
 from .pace import Others, Pace, RemainingWork
 
-# So long an array may rest before it begins to fill a disk.
+# How long an array may rest before it begins to fill a disk.
 IDLE_SECONDS = 60.0
 UNFLUSHED = "flush for failed cache"
 """Of LVM's warning "Skippping flush for failed cache VG/LV.", however it spells its first word."""
@@ -49,8 +49,8 @@ class WorkProgress:
 
 @dataclass(frozen=True)
 class WaitCondition:
-    """`begin` makes the question, told once what to compare with. `seconds` after which a wait
-    has failed; None = as long as it takes, and the lock on the VG is not held meanwhile."""
+    """`begin` reads once what to compare with, and returns the question. `seconds` after which a
+    wait has failed; None = as long as it takes, and the lock on the VG is not held meanwhile."""
 
     begin: Callable[[LocalHost, Args], Callable[[], WorkProgress]]
     seconds: float | None
@@ -146,8 +146,8 @@ def _flushed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
         if status is not None and status.dirty_bytes is None:
             raise Refusal(
                 "degraded",
-                f"The cache of {args['vg']}/{args['lv']} has failed while it was flushed: nobody "
-                "can tell how much of its data is not on the disk yet.",
+                f"The cache of {args['vg']}/{args['lv']} has failed while it was flushed: it is "
+                "unknown how much of its data is not on the disk yet.",
                 "Do not remove it: what it alone holds would be lost. Stop the guest and run: "
                 "lvchange -an, lvconvert --repair, lvchange -ay.",
             )
@@ -216,13 +216,13 @@ def _cset_registered(host: LocalHost, args: Args) -> bool:
 
 
 def _cset_gone(host: LocalHost, args: Args) -> bool:
-    """Gone as a set and let go of its device: until then LVM could not remove the volume."""
+    """Gone as a set, and its device is released: until then LVM could not remove the volume."""
     is_held = host.exists(bcache_sysfs.folder(kname(host, args)))
     return not is_held and not host.exists(f"{bcache_sysfs.FS}/{args['cset_uuid']}")
 
 
 def _stopped(host: LocalHost, args: Args) -> bool:
-    """No bcache device any more, and the kernel has let go of the volume below it."""
+    """No bcache device any more, and the kernel has released the volume below it."""
     is_held = host.exists(bcache_sysfs.folder(kname(host, args)))
     return not is_held and host.exclusive(device(args["vg"], args["lv"]))
 

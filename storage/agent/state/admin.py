@@ -82,7 +82,7 @@ def _forget_maps(host: LocalHost) -> None:
         hot_map_files.forget_others(host, ())
     except LockBusy:
         raise Refusal(
-            "busy", "What is read most is being written down.", "Run this again in a minute."
+            "busy", "The most-read parts are being written down.", "Run this again in a minute."
         ) from None
 
 
@@ -112,7 +112,7 @@ def keep_bcache(host: LocalHost, name: str) -> str:
     with host.lock(FILES, FILES_SECONDS):
         bcache_by_hand.by_root(host, facts, name)
         udev_links.refresh(host, facts, boot_state.load_boot_state(host))
-    return f"The bcache on {name} is the host's own: it comes back after a restart as before."
+    return f"The bcache on {name} is the host's own: it starts after a restart as before."
 
 
 def list_pv(host: LocalHost, list_name: str, name: str) -> str:

@@ -2,8 +2,8 @@
 
 A running bcache does not show who made it: the distribution registers a guest's superblock as well
 as root's. If something uses the bcache device and nothing the volume below it, the host itself made
-it: it is recorded (state/boot_state.py), and comes back as before. A guest that wrote a superblock
-uses the volume itself. If nobody uses either, root decides whose it is.
+it: it is recorded (state/boot_state.py), and is started as before. A guest that wrote a superblock
+uses the volume itself. If neither is in use, root decides whose it is.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ COMMAND = f"{AGENT} keep-bcache"
 
 @dataclass
 class RunningBcache:
-    """What is registered on LVs and not noted: the host's `own`, and why it cannot be told, by the
-    uuid of the LV. What is in neither is a guest's."""
+    """What is registered on LVs and not noted: the host's `own`, and why its owner is `unclear`, by
+    the uuid of the LV. What is in neither is a guest's."""
 
     own: list[Kept] = field(default_factory=list)
     unclear: dict[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def note_bcache_by_hand(host: LocalHost, facts: Facts) -> None:
 
 def note_all_of(host: LocalHost, facts: Facts, vg_uuid: str) -> None:
     """Keep what is the host's own in a VG before root allows it. Raises Refusal(unsupported) where
-    something cannot be told; OSError."""
+    an owner is unclear; OSError."""
     at_work = look(host, facts, boot_state.load_boot_state(host))
     lvs = [lv for lv in facts["lvs"] if lv["vg_uuid"] == vg_uuid]
     doubts = [lv for lv in lvs if lv["uuid"] in at_work.unclear]
@@ -145,7 +145,7 @@ def by_root(host: LocalHost, facts: Facts, name: str) -> None:
 
 
 def is_sure(view: View, vg: str, name: str) -> Check:
-    """A volume that comes under management is no bcache of which nobody knows who made it."""
+    """A volume that comes under management is no bcache of an unknown maker."""
 
     def check() -> None:
         lv = view.lv(vg, name)
@@ -171,7 +171,7 @@ def left_to_udev(facts: Facts, kept: Iterable[Kept]) -> Iterator[tuple[Facts, Ke
 
 
 def bcache_problems(host: LocalHost, facts: Facts) -> Iterable[Problem]:
-    """What cannot be told, named before anything is hidden, and what a restart would lose."""
+    """What has no clear owner, before anything is hidden, and what a restart would lose."""
     try:
         at_work = look(host, facts, boot_state.load_boot_state(host))
     except Refusal as refusal:
@@ -198,7 +198,7 @@ def bcache_problems(host: LocalHost, facts: Facts) -> Iterable[Problem]:
             severity = "warning" if lv["vg_uuid"] in facts["named"] else "info"
             message = (
                 f"{_message(lv, unclear[lv['uuid']])} In a group that the panel may change it may "
-                "not come back after a restart."
+                "not start after a restart."
             )
             yield problem("bcache_unclear", severity, message, _cure(lv), subject=name)
 
@@ -246,7 +246,7 @@ def _is_the_agents(lv: Facts) -> bool:
 
 
 def _doubt(lv: Facts, used: _Users, set_lvs: Mapping[str, Facts]) -> str | None:
-    """Why nobody can say that it is the host's own; "" where it is a guest's, None for no doubt."""
+    """Why it may or may not be the host's own; "" where it is a guest's, None for no doubt."""
     if used.below(lv) and not used.above(lv):
         return ""
     if used.below(lv):

@@ -101,7 +101,7 @@ def load_boot_state(host: LocalHost) -> tuple[Kept, ...]:
 
 
 def last(host: LocalHost) -> dict[str, Any]:
-    """What `hello` tells: `unit` (it runs at boot, and a timer repeats it), `ran` (in this boot),
+    """What `hello` reports: `unit` (it runs at boot, and a timer repeats it), `ran` (in this boot),
     `failed` (sentences)."""
     data = host.read(REPORT)
     ran, failed = False, []
@@ -202,7 +202,7 @@ def _without(kept: Iterable[Kept], lv_uuid: str) -> tuple[Kept, ...]:
 
 def _alive(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
     """Without volumes that are gone from a VG that is whole; a VG that is away, or left out, may
-    come back."""
+    return."""
     left_out = {*facts["guests"], *(each["vg_uuid"] for each in facts["unsound"])}
     whole = {vg["uuid"] for vg in facts["vgs"] if not vg["missing_pv_count"]} - left_out
     lv_uuids = {lv["uuid"] for lv in facts["lvs"]}

@@ -30,7 +30,7 @@ class Fence(NamedTuple):
 
 def seen(host: LocalHost, vg_uuid: str) -> Fence | None:
     """None where no number was ever seen. Raises Refusal(journal_unwritable) where the file is
-    there but cannot be understood: then nobody knows whose turn it is."""
+    there but cannot be understood."""
     path = f"{FOLDER}/{vg_uuid}"
     data = host.read(path)
     if data is None:
@@ -47,7 +47,7 @@ def seen(host: LocalHost, vg_uuid: str) -> Fence | None:
     except (ValueError, LookupError, TypeError, AttributeError):
         raise Refusal(
             "journal_unwritable",
-            f"{path} cannot be read, so nobody knows whose turn it is in this VG.",
+            f"{path} cannot be read, so the highest fence number of this VG is unknown.",
             f"Look at the disk under {FOLDER}. Once no other panel works on this host, remove the "
             "file as root.",
         ) from None

@@ -190,5 +190,5 @@ def heat_problems(heat: Mapping[str, Any]) -> Iterator[Problem]:
             "heat_paused",
             "info",
             f"Heat is not observed for an hour, to spare the host. {heat['message']}",
-            f"Nothing must be done. If it comes again, as root on the host: {AGENT} deny-heat",
+            f"You need do nothing. If this happens again, as root on the host: {AGENT} deny-heat",
         )

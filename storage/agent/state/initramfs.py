@@ -42,7 +42,7 @@ def stale(host: LocalHost) -> list[str]:
     return [
         version
         for version in versions
-        # The image of a kernel that is gone, or a copy of one that somebody keeps.
+        # Not the image of a kernel that is gone, nor a copy that was kept by hand.
         if host.exists(f"/lib/modules/{version}")
         and (host.read(f"{RECORDS}/{version}") or b"").strip() != wanted
     ]

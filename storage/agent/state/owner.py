@@ -64,7 +64,7 @@ def panel_from_json(document: Any) -> PanelIdentity:
 
 def load_owner(host: LocalHost) -> Owner | None:
     """None before any panel named itself. Raises Refusal(journal_unwritable) for a file that is
-    there and cannot be understood: then nobody knows whose host this is."""
+    there and cannot be understood: then it is unknown whose host this is."""
     data = host.read(PATH)
     if data is None and not host.exists(PATH):
         return None
@@ -73,7 +73,7 @@ def load_owner(host: LocalHost) -> Owner | None:
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise Refusal(
             "journal_unwritable",
-            f"{PATH} cannot be read, so nobody knows which panel manages this host.",
+            f"{PATH} cannot be read, so it is unknown which panel manages this host.",
             f"Look at the disk; then, as root, name the panel: {AGENT} adopt-panel ID. The panel's "
             "page of this host has its id.",
         ) from None
@@ -81,7 +81,7 @@ def load_owner(host: LocalHost) -> Owner | None:
 
 def check_owner(host: LocalHost, panel: PanelIdentity | None) -> None:
     """Raises Refusal(other_panel) unless the request comes from the panel that manages this host,
-    or from one that was restored from it. Who is refused is noted, for both to be told."""
+    or from one that was restored from it. A refused panel is noted, so that both report it."""
     known = load_owner(host)
     if known is None or (panel is not None and _may(known, panel)):
         return
@@ -129,7 +129,7 @@ def shown(host: LocalHost) -> dict[str, Any] | None:
 
 
 def _note(host: LocalHost, rival: PanelIdentity) -> None:
-    """For people to be told: the refusal stands without it."""
+    """For the reports of both panels: the refusal holds without it."""
     with suppress(OSError, LockBusy), host.lock(LOCK, LOCK_SECONDS):
         known = load_owner(host)
         if known is not None and not _may(known, rival):

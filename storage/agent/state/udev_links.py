@@ -37,7 +37,7 @@ _LINE = re.compile(
 
 def rules(facts: Facts, kept: Iterable[Kept]) -> str:
     """The file for these facts. Only volumes of VGs that root names get a path: a tag is text that
-    whoever wrote the metadata chose. No path for a key that two volumes carry. What an agent before
+    the writer of the metadata chose. No path for a key that two volumes carry. What an agent before
     the marks made beside a volume carries its key too, and is recognised by its name. Pure."""
     backings = {each.lv_uuid: each.uuid for each in kept if each.kind == "backing"}
     lines_by_uuid: dict[str, list[str]] = {}

@@ -32,13 +32,13 @@ class Since(NamedTuple):
 
 def over(host: LocalHost, policy: Policy, marks: Retired, lv_uuid: str, subject: str) -> None:
     """Raises Refusal(too_early) while the window that root set is open by either clock. A mark from
-    the future keeps it open: the clock was set back, or somebody wrote the mark. Over a restart of
+    the future keeps it open: the clock was set back, or the mark is forged. Over a restart of
     the host only the wall clock counts on; the panel keeps the time by its database too."""
     since = _load(host).get(lv_uuid)
     if since is None and policy.undo_hours:
         raise Refusal(
             "too_early",
-            f"This host did not note when {marks.name} was retired by a clock that nobody sets.",
+            f"This host did not note by its boot clock when {marks.name} was retired.",
             f"As root on the host run: {AGENT} boot. The window of {policy.undo_hours} h counts "
             "from then.",
             subject=subject,

@@ -289,7 +289,7 @@ def _names_are_free(view: View, call: VerbCall) -> Check:
                 raise Refusal(
                     "already_exists",
                     f"{vg}/{name} exists, and no benchmark made it.",
-                    "Nothing was touched. Look at whose it is, then order the run anew.",
+                    "Nothing was touched. Find out who made it, then order the run again.",
                     subject=lv_subject(vg, name),
                 )
 

@@ -61,7 +61,7 @@ def vg(view: View, call: VerbCall) -> Check:
             raise Refusal(
                 "unsupported",
                 f"VG {name} {where}: what LVM says of it may not be the host's.",
-                HIDE if on_guest else "hello tells why.",
+                HIDE if on_guest else "The problems of this host say why.",
             )
         if group["uuid"] != call.expect["vg_uuid"]:
             raise Refusal(
@@ -279,7 +279,7 @@ def not_hosts_own(view: View, call: VerbCall, lv: str) -> Check:
 
 
 def undisturbed(view: View, call: VerbCall) -> Check:
-    """Nobody at a terminal has LVM at work on the volume. Our own move is no stranger's."""
+    """No one at a terminal has LVM at work on the volume. Our own move is allowed."""
 
     def check() -> None:
         left_alone(view.lv(call.args["vg"], call.args["lv"]))

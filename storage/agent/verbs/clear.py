@@ -75,7 +75,7 @@ def _state(view: View, call: VerbCall) -> list[Check]:
 
 
 def _place_is_settled(view: View, call: VerbCall) -> Check:
-    """A move at work has its source still, which would be forgotten as somebody else's."""
+    """A move at work has its source still, which would be forgotten as another LV's."""
     return lambda: checks.left_alone(checks.volume(view, call), ours=False)
 
 

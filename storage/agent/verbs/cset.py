@@ -221,7 +221,7 @@ def _right_cset(view: View, call: VerbCall) -> Check:
 
 
 def _unregistered(view: View, call: VerbCall) -> Check:
-    """The cache set is not registered, or nobody named one: none is at work on the volume, and
+    """The cache set is not registered, or the call names none: none is at work on the volume, and
     there is nothing on it but the superblock of one, or what wiping that left."""
 
     def check() -> None:
@@ -282,7 +282,7 @@ def _without_backing(view: View, call: VerbCall) -> Check:
 def _volume_let_go(view: View, call: VerbCall) -> Check:
     """The cache set may hold the only copy of a volume's data while neither is registered (after
     a reboot, or a stop by hand): the volume it was made for has to be seen without it. A set that
-    nobody named may be any volume's that waits for one."""
+    the call does not name may be any volume's that waits for one."""
 
     def check() -> None:
         device_lv, named = _lv(view, call), "cset_uuid" in call.args
@@ -323,7 +323,7 @@ def _needs(view: View, lv: Facts, uuid: str | None) -> bool:
 
 
 def _waits_for(view: View, lv: Facts, uuid: str | None) -> bool:
-    """Whether somebody else's volume waits for this very cache set, as far as can be seen."""
+    """Whether another volume waits for this very cache set, as far as can be seen."""
     backing = lv["bcache"]
     if uuid is None or backing is None or backing["state"] == "no cache":
         return False

@@ -136,8 +136,8 @@ def _counts(record: dict[str, Any]) -> bool:
 
 
 def _age_ns(host: LocalHost, record: dict[str, Any], boot: str) -> int:
-    """By the clock that nobody sets; after a restart at least as old as this boot, whatever the
-    wall clock says."""
+    """By the boot clock; after a restart at least as old as this boot, whatever the wall clock
+    says."""
     if record["boot_id"] == boot:
         return int(host.boottime_ns() - record["started_boottime_ns"])
     return int(max(host.boottime_ns(), host.wall_ns() - record["started_ns"]))

@@ -72,7 +72,7 @@ def is_cache_part(lv: Facts) -> bool:
 
 def _nothing_in_it(view: View, call: VerbCall) -> Check:
     """`writethrough` alone does not prove it: a crash or a change of mode leaves dirty data. Nor
-    does a figure that nobody gave: without the kernel's word the facts say zero."""
+    does a missing figure: without the kernel's word the facts say zero."""
 
     def check() -> None:
         volume = checks.volume(view, call)

@@ -34,7 +34,7 @@ from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb
 
 # What LVM writes about the room and about the volume's new segments.
 TEXT_BYTES = 1000
-# On a volume that is larger than its guest was told, with the size that the guest knows. Without a
+# On a volume that is larger than its guest knows, with the size that the guest knows. Without a
 # size an older agent wrote it.
 GROWN = "tiercel.grown"
 # LVM would discard what it removes, and a disk may give back anything for discarded blocks.
@@ -81,10 +81,9 @@ def _room_is_ours(view: View, call: VerbCall) -> Check:
         if not tags <= set(room["tags"]) or (more > 0 and room["size_bytes"] != more):
             raise Refusal(
                 "already_exists",
-                f"{room['vg_name']}/{room['name']} exists and is not the room asked for.",
-                "Plan again. If it stays, look at what is on it and rename it; if it is room that "
-                "a "
-                "Tiercel before version 0.3 left, root runs: lvchange --addtag "
+                f"{room['vg_name']}/{room['name']} exists and is not the requested room.",
+                "Plan again. If it remains, look at what is on it and rename it; if it is room "
+                "that a Tiercel before version 0.3 left, root runs: lvchange --addtag "
                 f"{MADE_ROOM} {room['vg_name']}/{room['name']}",
                 subject=lv_subject(call.args["vg"], room["name"]),
             )
@@ -101,7 +100,7 @@ def _extend_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     names = ALL
     if room is not None:
         names = ALL - {"reserve"} if ZEROING in room["tags"] else GIVE
-    # A guest that was not told yet knows the size before the first of several extensions.
+    # A guest that was not informed yet knows the size before the first of several extensions.
     return names - {"mark"} if is_grown(volume["tags"]) else names
 
 
@@ -281,13 +280,13 @@ def _resize_state(view: View, call: VerbCall) -> list[Check]:
 
 
 def _from_a_size(call: VerbCall) -> Check:
-    """Nobody is told without the size that guests have seen so far: theirs is compared with it."""
+    """No guest is informed without the size known to guests so far, to compare theirs with."""
 
     def check() -> None:
         if "from_bytes" not in call.args and {"guests", "domains"} & call.args.keys():
             raise Refusal(
                 "bad_request",
-                "guest.resize needs from_bytes where guests or domains are to be told.",
+                "guest.resize needs from_bytes where it names guests or domains.",
                 LOOK_AGAIN,
             )
 
@@ -295,7 +294,7 @@ def _from_a_size(call: VerbCall) -> Check:
 
 
 def _their_disks(view: View, call: VerbCall) -> Check:
-    """Each disk that libvirt is told about is this volume, raw, of a domain that runs: of any
+    """Each disk that libvirt is to resize is this volume, raw, of a domain that runs: of any
     other, an image could be cut."""
 
     def check() -> None:
@@ -321,8 +320,8 @@ def _their_disks(view: View, call: VerbCall) -> Check:
 
 
 def _resize_commands(args: Args) -> tuple[Command, ...]:
-    """Tell every guest that holds the volume; one that is off sees the size at its next start. They
-    may keep whoever tells them waiting: meanwhile others may have the volume group."""
+    """Inform every guest that holds the volume; one that is off sees the size at its next start. A
+    guest may keep the command waiting: meanwhile others may have the volume group."""
     name, size = f"{args['vg']}/{args['lv']}", args["size_bytes"]
     commands = [
         run(f"tell {disk['uuid']} {disk['path']}", *blockresize(disk, size), locked=False)

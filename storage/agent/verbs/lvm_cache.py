@@ -87,7 +87,7 @@ def _pool_fits(view: View, call: VerbCall) -> Check:
 
 
 def _of_same_volume(view: View, call: VerbCall, pool: Facts) -> None:
-    """Raises Refusal(not_ours) for another volume's pool: whoever reads it, reads its own data."""
+    """Raises Refusal(not_ours) for another volume's pool: its data must not reach this volume."""
     keys = {each for each in pool["tags"] if each.startswith(volume_tag(""))}
     volume = checks.volume(view, call)
     if not keys or not keys <= set(volume["tags"]):
@@ -222,7 +222,7 @@ def _clean(view: View, call: VerbCall, limit: int) -> Check:
 def _no_removal_begun(view: View, call: VerbCall) -> Check:
     """LVM empties a cache by a flag beside its policy. Killed half-way it leaves the flag on, and
     `lvchange --cachepolicy` succeeds and changes nothing: only a removal that ends, or a change of
-    mode, takes it off. Nobody is at it now: the VG would be locked."""
+    mode, takes it off. No command is at it now: the VG would be locked."""
 
     def check() -> None:
         cache = _cache(view, call)

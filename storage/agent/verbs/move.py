@@ -135,7 +135,7 @@ def move_name(pv: str) -> str:
 
 def _move_commands(args: Args) -> tuple[Command, ...]:
     """One pvmove for each PV the volume is to leave, of its extents only. All of them move or,
-    where it is aborted, none (`--atomic`). The mark tells it from a pvmove by hand."""
+    where it is aborted, none (`--atomic`). The mark distinguishes it from a pvmove by hand."""
     name = f"{args['vg']}/{args['lv']}"
     to = [f"/dev/{pv}" for pv in args["to_pvs"]]
     words = ("pvmove", *ONE_REQUEST, "-i", POLL_SECONDS, "--atomic", "-n", name)

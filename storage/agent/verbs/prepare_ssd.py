@@ -31,7 +31,7 @@ def _refusal(code: str, message: str, correction: str) -> Refusal:
 
 
 def serial_of(host: LocalHost, device: str) -> str | None:
-    """What tells the device from all others: a disk's serial number, also for its partitions, and
+    """What identifies the device: a disk's serial number, also for its partitions, and
     an array's uuid. None where there is no such device."""
     if not host.exists(f"/sys/class/block/{device}"):
         return None
@@ -143,7 +143,7 @@ def _same_sectors(view: View, call: VerbCall) -> Check:
 
 
 def unused(view: View, call: VerbCall) -> Check:
-    """Nobody holds, reads or writes the device."""
+    """Nothing holds, reads or writes the device."""
 
     def check() -> None:
         host, device = view.host, call.args["device"]
@@ -163,7 +163,7 @@ def unused(view: View, call: VerbCall) -> Check:
         if users or not host.exclusive(f"/dev/{device}"):
             raise _refusal(
                 "in_use",
-                f"{device} is in use: {', '.join(dict.fromkeys(users)) or 'somebody holds it'}.",
+                f"{device} is in use: {', '.join(dict.fromkeys(users)) or 'unknown holder'}.",
                 "Choose a device that nothing uses.",
             )
 

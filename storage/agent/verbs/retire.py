@@ -90,8 +90,8 @@ def _this_volume(view: View, call: VerbCall, name: str) -> Check:
             # It carries the key of the volume that it was made for.
             raise Refusal(
                 "not_ours",
-                f"{volume['vg_name']}/{name} carries the tag {made[0]}: Tiercel made it beside a "
-                "volume, and it is none itself.",
+                f"{volume['vg_name']}/{name} carries the tag {made[0]}: Tiercel made it for "
+                "another volume.",
                 "Remove the cache of that volume, or finish its growth, instead.",
                 subject=lv_subject(call.args["vg"], name),
             )
@@ -170,7 +170,7 @@ def _retire_todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 
 def _free(view: View, call: VerbCall, key: str) -> Check:
-    """Nobody else has the name that the volume is to get."""
+    """No other volume has the name that the volume is to get."""
 
     def check() -> None:
         vg, name = call.args["vg"], call.args[key]
@@ -187,7 +187,7 @@ def _free(view: View, call: VerbCall, key: str) -> Check:
 
 
 def _let_go(view: View, call: VerbCall) -> Check:
-    """Nobody holds it or its bcache device, no cache is on it, no other name is noted on it."""
+    """Nothing holds it or its bcache device, no cache is on it, no other name is noted on it."""
 
     def check() -> None:
         volume = _here(view, call)
@@ -211,7 +211,7 @@ def _let_go(view: View, call: VerbCall) -> Check:
                 LOOK_AGAIN,
                 subject=checks.subject(call),
             )
-        # Of a bcache that a guest made nobody else misses what its cache holds.
+        # What the cache of a guest's own bcache holds matters to that guest alone.
         is_ours = volume["uuid"] in ours or _uses_our_set(view, backing)
         dirty = backing is not None and (backing["state"] != "no cache" or backing["dirty_bytes"])
         if backing is not None and dirty and is_ours:

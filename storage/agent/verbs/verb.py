@@ -26,7 +26,7 @@ class Trait(enum.Enum):
 
     LASTING = "takes minutes to hours: its operation is polled, and no worker waits for it"
     # Zeroing and wiping begin anew, LVM puts the cache's policy back, pvmove leaves each extent in
-    # one place or the other, and a guest may be told its size again.
+    # one place or the other, and a guest may be informed of its size again.
     ABORTABLE = "may stop at any moment and be taken up again from what is there"
     IRREVERSIBLE = "no later step undoes it"
     FLUSHES = "only writes dirty data back; whether it is needed depends on how much is dirty now"
@@ -98,7 +98,7 @@ class Verb:
     What it does: `touches`: subjects that change. `provides`: subject -> PVs of what is made.
     `text_bytes`: what LVM's text about the group grows by, for each thing that it makes. `mark`:
     the tag of what it makes beside a volume ("" = nothing). `boot_note`: what the next boot has to
-    know of it. `traits` and `estimate` are for whoever plans.
+    know of it. `traits` and `estimate` are for planners.
     """
 
     name: str

@@ -65,7 +65,7 @@ def parse(line: bytes) -> Request:
 
 
 def id_of(line: bytes) -> str | None:
-    """The request id of a line that was refused, where it can still be told."""
+    """The request id of a line that was refused, where it can still be read."""
     try:
         document = _load(line)
         return names.request_id(document.get("id")) if isinstance(document, dict) else None

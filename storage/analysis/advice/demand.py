@@ -29,7 +29,7 @@ class UncachedVolume:
 
 @dataclass(frozen=True, slots=True)
 class SsdDemand:
-    """So many `volumes` wait for slow disks, for `waited_seconds` together on a usual day; caches
+    """How many `volumes` wait for slow disks, for `waited_seconds` together on a usual day; caches
     of the advised size for all of them take `wanted_bytes`. `helped` are those that a cache helps,
     by primary key."""
 

@@ -20,7 +20,7 @@ DAY: Final = 86_400
 LEAST_COVERAGE: Final = 0.5
 """A day of which less has figures is not judged by itself."""
 LEFT_OUT: Final = 2
-"""So many days with the longest waits do not count; of less than four days half of them."""
+"""Days with the longest waits that do not count; of less than four days half of them."""
 ENOUGH_DAYS: Final = 3
 """Figures of fewer days are a first look, no advice to spend money on."""
 LEAST_SECONDS: Final = 60

@@ -89,8 +89,8 @@ SHORTEST_PERIOD: Final = DAY
 
 
 def period_seconds(window_seconds: float) -> int | None:
-    """After how long a guest does the same again: a week in windows of whole weeks, a day in whole
-    days; None in shorter ones, where nobody can know."""
+    """The period of a guest's load: a week in windows of whole weeks, a day in windows of whole
+    days; None in shorter windows, which cannot show one."""
     if window_seconds >= WEEK:
         return WEEK
     return SHORTEST_PERIOD if window_seconds >= SHORTEST_PERIOD else None
@@ -141,8 +141,8 @@ def before_window(
 
 
 def is_warm(blocks: Sequence[Block]) -> bool:
-    """Whether the cache was warm in the last blocks. One that nobody reads from learns nothing, and
-    is never called so, however little it takes in."""
+    """Whether the cache was warm in the last blocks. A cache without reads learns nothing, and is
+    never called warm, however little it takes in."""
     learnt = learning(
         [
             CachePart(n, block.accesses, block.hits, block.used_bytes, block.cache_size_bytes)

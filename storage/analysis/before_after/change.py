@@ -1,6 +1,6 @@
 """The mean of paired differences and how sure it is, though neighbours in time resemble each other.
 
-Hours after one another are alike, so 168 of them tell far less than 168 independent ones would; a
+Hours after one another are alike, so 168 of them prove far less than 168 independent ones would; a
 plain t-test would find a gain in noise. Two remedies, both old and simple:
 
 1. Batch means: the pairs are put into at most `BATCHES` consecutive batches, and only the batches'
@@ -24,7 +24,7 @@ from storage.analysis.comparison.measured_change import MeasuredChange
 BATCHES: Final = 7
 """Of a week: its days."""
 LEAST: Final = 4
-"""Fewer pairs tell nothing."""
+"""Fewer pairs prove nothing."""
 HEAVIEST: Final = 4.0
 """A pair counts at most so many times as much as the middle one: a nightly backup with most of the
 reads is still only one thing that happened."""

@@ -25,7 +25,7 @@ SEED: Final = 20261127
 LEAST_UNITS: Final = 6
 """Of fewer the interval of a bootstrap is too narrow."""
 SAMPLES_BEYOND: Final = 10
-"""So many I/Os at least are slower than a percentile that is shown."""
+"""The fewest I/Os slower than a percentile that is shown."""
 
 
 def block_resamples(values: Floats, block: int, draws: int = DRAWS) -> Floats:

@@ -93,8 +93,8 @@ class BootTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPlan:
-    """So many boots on each side, with so many runs in each, name a slow-down by `slower` with
-    `power`, and take `seconds` altogether."""
+    """The boots on each side, and the runs in each boot, that detect a slow-down by `slower` with
+    `power`; they take `seconds` altogether."""
 
     boots_a_side: int
     runs_a_boot: int

@@ -15,7 +15,7 @@ from typing import Final
 ENDLESS: Final = 1000
 """The cap of the power law, as a multiple of the volume."""
 CAPS: Final = 24
-"""So many caps are tried between what was seen and the volume."""
+"""How many caps are tried between what was seen and the volume."""
 LEAST_GROWTH: Final = 1.01
 LEAST_EXPONENT: Final = 0.001
 LONGEST: Final = 100

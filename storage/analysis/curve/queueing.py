@@ -82,7 +82,7 @@ class ClosedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedLoad:
-    """So many reads in flight through a cache that admits a miss with the probability
+    """A number of reads in flight through a cache that admits a miss with the probability
     `promotion_share`; each promotion costs `hdd_ios_per_promotion` more of the HDD."""
 
     in_flight: int

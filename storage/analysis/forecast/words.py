@@ -42,7 +42,7 @@ def lately(seconds: float) -> str:
 
 
 def a_day(seconds: float) -> str:
-    """So many seconds of each day: "18 minutes a day", "nearly all day"."""
+    """Seconds of each day in words: "18 minutes a day", "nearly all day"."""
     if seconds > NEARLY_ALWAYS * DAY:
         return gettext("nearly all day")
     return gettext("{span} a day").format(span=span(seconds))

@@ -15,7 +15,7 @@ LEAST_CASES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many `of` all cases."""
+    """`count` `of` all cases."""
 
     count: int
     of: int

@@ -37,7 +37,7 @@ from storage.models import Host, Volume
 from storage.models.host import silent_seconds
 from storage.stored_inventory import inventory_of
 from storage.volumes.cache_wish import no_size, offered_sizes
-from storage.volumes.ownership import theirs_since
+from storage.volumes.ownership import owned_since
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 READS: Final = VOLUMES.only("dt_ms", "reads", "read_ms")
@@ -63,7 +63,7 @@ class SlowFigures:
 def of_volume(row: VolumeSnapshot, at: datetime, *, for_customer: bool = False) -> SlowFigures:
     """The volume up to that moment. For its customer nothing of another one's time counts, and
     neither the rows of neighbours nor advice are read."""
-    since = theirs_since(row.volume) if for_customer else None
+    since = owned_since(row.volume) if for_customer else None
     start = max(at - LOOKED_BACK, since) if since is not None else at - LOOKED_BACK
     minutes = _read_minutes(row.volume, start, at)
     course = read_course(minutes, row.slow_limit.ms)

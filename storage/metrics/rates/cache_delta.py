@@ -159,7 +159,7 @@ def gauges(counters: VolumeCounters) -> Gauges:
 class CacheInside:
     """What a sample says of a cache beside its gauges. `metadata_share` is 0 to 1, `chunk_bytes`
     what it promotes at once; `read_counts` are its own totals of hits, misses, hits and misses that
-    it let pass, and the guest's reads. None where its technology tells no such thing."""
+    it let pass, and the guest's reads. None where its technology does not report it."""
 
     is_cleaning: bool = False
     is_read_only: bool = False
@@ -248,7 +248,7 @@ def _dm_cache(
     read_misses = _since(old.read_misses, new.read_misses, reads)
     write_hits = _since(old.write_hits, new.write_hits, writes)
     write_misses = _since(old.write_misses, new.write_misses, writes)
-    # Both restart at 0 whenever a table is loaded, which tells that the others rewound.
+    # Both restart at 0 whenever a table is loaded, which shows that the others rewound.
     moves = reads + writes + new.total
     demotions = _since(old.demotions, new.demotions, moves)
     promotions = _since(old.promotions, new.promotions, moves)

@@ -41,7 +41,7 @@ class Delta:
     `read_us` and `write_us` are the times of dm-stats, exact where `read_ms` and `write_ms` are
     ticks of the kernel's clock; a flush is not in them. `flushes` are in `writes`, `flush_ms` in
     `write_ms` (to a tick for each write). All four are None of a bcache volume and of older agents.
-    `suspended_ms` is how long its I/O was frozen, as far as the two samples can tell."""
+    `suspended_ms` is how long its I/O was frozen, as far as the two samples show."""
 
     dt_ms: int
     reads: int
@@ -123,7 +123,7 @@ def _counts(latency: Latency | None) -> tuple[int, ...] | None:
 
 
 def _precise(old: Latency | None, new: Latency | None, disk: DiskCounters) -> dict[str, Any]:
-    """What dm-stats tell beside their buckets; nothing where the region was made anew."""
+    """What dm-stats report besides their buckets; nothing where the region was made anew."""
     if old is None or new is None or counts_since(old.counts, new.counts, disk) is None:
         return {}
     times = {

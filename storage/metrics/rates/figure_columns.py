@@ -47,7 +47,7 @@ def rates(sums: Mapping[str, Line]) -> dict[str, Rates]:
 
 
 def hit_rates(sums: Mapping[str, Line]) -> tuple[dict[str, Rates], dict[str, Rates]]:
-    """The hit rates that are told, and those that so few accesses made that they are not."""
+    """The hit rates to show, and those of too few accesses to mean anything."""
     slow = ratio(sums["backing_read_sectors"], sums["bcache_read_sectors"])
     # Reads in flight at the ends of an interval can push the share out of bounds.
     share = np.where(np.isnan(slow), 0.0, np.clip(1 - slow, 0.0, 1.0))

@@ -100,13 +100,13 @@ class Figures:
     seconds: float
     read_iops: float | None
     write_iops: float | None
-    read_bytes_per_second: float | None
-    write_bytes_per_second: float | None
+    read_bytes_per_s: float | None
+    write_bytes_per_s: float | None
     read_ms: float | None
     write_ms: float | None
-    latency_ms_p50: float | None
-    latency_ms_p95: float | None
-    latency_ms_p99: float | None
+    latency_p50_ms: float | None
+    latency_p95_ms: float | None
+    latency_p99_ms: float | None
     hit_rate: float | None
     write_hit_rate: float | None
     accesses: int
@@ -143,13 +143,13 @@ def figures(sums: Sums, *, least: int = MIN_ACCESSES) -> Figures:
         seconds=seconds,
         read_iops=_ratio(sums.reads, seconds),
         write_iops=_ratio(sums.writes, seconds),
-        read_bytes_per_second=_ratio(sums.read_sectors * SECTOR_BYTES, seconds),
-        write_bytes_per_second=_ratio(sums.write_sectors * SECTOR_BYTES, seconds),
+        read_bytes_per_s=_ratio(sums.read_sectors * SECTOR_BYTES, seconds),
+        write_bytes_per_s=_ratio(sums.write_sectors * SECTOR_BYTES, seconds),
         read_ms=_ratio(sums.read_ms, sums.reads),
         write_ms=_ratio(sums.write_ms, sums.writes),
-        latency_ms_p50=percentile_ms(sums.latency_counts, 0.50),
-        latency_ms_p95=percentile_ms(sums.latency_counts, 0.95),
-        latency_ms_p99=percentile_ms(sums.latency_counts, 0.99),
+        latency_p50_ms=percentile_ms(sums.latency_counts, 0.50),
+        latency_p95_ms=percentile_ms(sums.latency_counts, 0.95),
+        latency_p99_ms=percentile_ms(sums.latency_counts, 0.99),
         hit_rate=read_hit_rate(sums, least=least),
         write_hit_rate=sums.write_hits / write_accesses if write_accesses >= least else None,
         accesses=_accesses(sums),

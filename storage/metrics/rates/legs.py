@@ -23,7 +23,7 @@ SUMMED: Final = tuple(name for name in FIGURES if name != "busy_ms")
 
 
 def dm_cache_legs(old: DmCacheCounters, new: DmCacheCounters, dt_ms: int) -> dict[str, Any]:
-    """The fields of `CacheDelta` that tell of the legs; those that nobody can tell are missing."""
+    """The fields of `CacheDelta` about the legs; unknown ones are missing."""
     slow = _moved(old.origin, new.origin, dt_ms)
     fast = _moved(old.cdata, new.cdata, dt_ms)
     metadata = _moved(old.cmeta, new.cmeta, dt_ms)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 LEAST_PARTS: Final = 6
-"""Fewer parts are a moment: nothing in them tells growth."""
+"""Fewer parts are a moment: nothing in them shows growth."""
 LEAST_READS: Final = 300
 """A half with fewer reads may look flat by chance."""
 STEADY_RISE: Final = 0.03
@@ -95,7 +95,7 @@ NOTHING_LEARNT: Final = Learning(None, None, 0, None, None)
 
 def learning(parts: Sequence[CachePart]) -> Learning:
     """The parts are in the order of time; those without any sample may be missing. What is before
-    the present cache began tells nothing of it."""
+    the present cache began says nothing about it."""
     if not parts:
         return NOTHING_LEARNT
     parts = parts[_began(parts) :]

@@ -102,7 +102,7 @@ class SampleKind:
         return first - lag, end - lag
 
     def only(self, *names: str) -> SampleKind:
-        """The same kind with these columns alone, and those that tell intervals apart: to read many
+        """The same kind with these columns alone, and those that identify intervals: to read many
         subjects, or often."""
         return _only(self.number, frozenset(names))
 
@@ -429,8 +429,8 @@ def readable(
 
 
 def unreadable_chunks() -> dict[str, str]:
-    """Some chunks that somebody asked for and that cannot be read, with why. They are known for a
-    day after the last one was found."""
+    """Some requested chunks that cannot be read, with why. They are noted for a day after the last
+    one was found."""
     try:
         noted: dict[str, str] = shared_cache.get(NOTED, {})
     except RedisError:
@@ -439,8 +439,8 @@ def unreadable_chunks() -> dict[str, str]:
 
 
 def note_unreadable(unread: dict[str, str]) -> None:
-    """Note for operators what a call could not read: whoever asks for it, once. Thousands of them
-    have one reason, and so few of them are noted."""
+    """Note for operators which chunks a call could not read, each once. Thousands of them have one
+    reason, so only a few are noted."""
     if not unread:
         return
     new = unread

@@ -144,10 +144,10 @@ def unpack(data: bytes, wanted: Codes | None = None) -> Columns:
     linear = np.flatnonzero(forms == LINEAR)
     sources = table[[[SOURCE], [OTHER_SOURCE]], linear]
     if (sources < 0).any() or (sources >= linear).any():
-        raise BadChunk("a column is told by one that does not come before it")
+        raise BadChunk("a column is computed from one that does not come before it")
     is_wanted = np.ones(count, bool) if wanted is None else _are_among(codes, wanted)
     if not is_wanted.all():
-        # What nobody needs stays as it was read.
+        # Columns that are not needed stay as they were read.
         forms[~_needed(is_wanted, linear, sources)] = PLAIN
     matrix = _restored(values, forms, table)
     if len(with_nulls):
@@ -229,8 +229,8 @@ def _ways(reduced: Matrix, rows: int) -> list[tuple[int, Matrix, Matrix]]:
 
 
 def _weights(reduced: Matrix) -> tuple[Matrix, Matrix]:
-    """For each column the one column before it that tells most of it, and that with another one
-    that tells most of what is left; with the weights of least squares."""
+    """For each column the one column before it that predicts most of it, and that with another one
+    that predicts most of what is left; with the weights of least squares."""
     count = len(reduced)
     each = np.arange(count)
     is_before = each[None, :] < each[:, None]
@@ -263,7 +263,7 @@ def _fixed(weight: npt.NDArray[np.float64]) -> Matrix:
 
 
 def _predicted(reduced: Matrix, parameters: Matrix) -> Matrix:
-    """What other columns tell of each column."""
+    """Each column as predicted from others."""
     source, weight, other_source, other_weight = parameters[SOURCE:]
     predicted: Matrix = reduced[source]
     predicted *= weight[:, None]
@@ -313,21 +313,21 @@ def _restored(values: Unsigned, forms: Bytes, table: Matrix) -> Matrix:
 def _needed(
     is_wanted: npt.NDArray[np.bool_], linear: Places, sources: Matrix
 ) -> npt.NDArray[np.bool_]:
-    """The columns that are wanted, and those that tell of them."""
+    """The columns that are wanted, and those that they are computed from."""
     needed = is_wanted.tolist()
-    for column, *told_by in zip(*(each[::-1].tolist() for each in (linear, *sources)), strict=True):
+    for column, *origins in zip(*(each[::-1].tolist() for each in (linear, *sources)), strict=True):
         if needed[column]:
-            for source in told_by:
+            for source in origins:
                 needed[source] = True
     return np.array(needed, bool)
 
 
 def _in_turn(columns: Places, sources: Matrix) -> list[list[int]]:
-    """The columns in groups, each of which is told by earlier groups and other columns alone."""
+    """The columns in groups, each computed from earlier groups and other columns alone."""
     turns: dict[int, int] = {}
     groups: list[list[int]] = []
-    for column, *told_by in zip(columns.tolist(), *sources.tolist(), strict=True):
-        turn = max(turns.get(source, -1) for source in told_by) + 1
+    for column, *origins in zip(columns.tolist(), *sources.tolist(), strict=True):
+        turn = max(turns.get(source, -1) for source in origins) + 1
         turns[column] = turn
         if turn == len(groups):
             groups.append([])

@@ -38,7 +38,7 @@ from storage.metrics.samples.interval_table import (
     joined,
     microseconds,
 )
-from storage.models import ASIDE, Resolution
+from storage.models import UNREADABLE_CHUNK, Resolution
 
 BATCH: Final = 250
 """Subjects in one transaction."""
@@ -298,7 +298,9 @@ def _chunks(
         damaged = [subject_id for subject_id, _is_rolled_up, table in tables if table is None]
         if damaged:
             place = (kind.number, damaged, resolution, start)
-            cursor.execute(SET_ASIDE, [ASIDE, ASIDE, ASIDE, *place])
+            cursor.execute(
+                SET_ASIDE, [UNREADABLE_CHUNK, UNREADABLE_CHUNK, UNREADABLE_CHUNK, *place]
+            )
             note_unreadable(unread)
     return [
         (subject_id, is_rolled_up, table)

@@ -121,13 +121,13 @@ class HostRound:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """`rows` intervals stored; `gaps` volumes without one; logical volumes nobody knows; `makeup`
-    says what the host consists of (`storage.metrics.counters`)."""
+    """`rows` intervals stored; `gaps` volumes without one; `unknown_lv_uuids` have no record;
+    `inventory_digest` changes with the host's parts (`storage.metrics.counters`)."""
 
     rows: int
     gaps: int
     unknown_lv_uuids: frozenset[str]
-    makeup: str
+    inventory_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def record_all(
             unknown_lv_uuids=frozenset(
                 lv_uuid for lv_uuid in each.lv_uuids if (each.host_id, lv_uuid) not in known
             ),
-            makeup=each.sample.makeup,
+            inventory_digest=each.sample.inventory_digest,
         )
         if isinstance(each, _Reading)
         else each

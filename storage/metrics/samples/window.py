@@ -18,7 +18,7 @@ from storage.models import Resolution, SubjectKind, Volume
 
 CLOSE_SECONDS: Final = 10
 """Between the samples of a volume that is watched closely (`storage.metrics.close_watch`)."""
-# Of what is packed, the number of rows tells it: a minute of close watch makes five more.
+# Of what is packed, the number of rows shows it: a minute of close watch makes five more.
 WATCHED: Final = (
     "SELECT EXISTS (SELECT FROM storage_sample"
     " WHERE volume_id = %s AND ts > %s AND ts <= %s AND dt_ms <= %s)"

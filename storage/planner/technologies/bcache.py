@@ -39,7 +39,7 @@ KERNEL_UNITS_BELOW = 1000
 compared with what was asked for."""
 WRITTEN_BACK_BYTES = 64 * KIB
 INCONSISTENT, UNREGISTERED = "inconsistent", "bcache does not run it"
-UNTOLD = "bcache does not tell"
+NOT_REPORTED = "bcache does not report it"
 CUTOFF, PERCENT = "Sequential cutoff", "Writeback percent"
 
 
@@ -103,8 +103,8 @@ class BcacheTechnology:
     unknown_content: Mapping[str, str] = {
         INCONSISTENT: "One that is inconsistent: its page says what is left to do.",
         UNREGISTERED: f"One that bcache does not run: as root on the host {AGENT_PATH} boot, then "
-        "read the host again; its page tells where its SSD is lost.",
-        UNTOLD: "One of which bcache does not tell: look at state and dirty_data in its folder "
+        "read the host again; see its page if its SSD is lost.",
+        NOT_REPORTED: "One that bcache does not report: look at state and dirty_data in its folder "
         "below /sys/block, and at dmesg.",
     }
 
@@ -187,8 +187,8 @@ class BcacheTechnology:
             return UNREGISTERED
         if backing.state == "inconsistent":
             return INCONSISTENT
-        if not is_told(backing):
-            return UNTOLD
+        if not is_reported(backing):
+            return NOT_REPORTED
         # The kernel keeps it waiting for a cache set that it had.
         waits = backing.cset_uuid is not None or backing.state == "dirty"
         return UNREGISTERED if waits and backing.device is None else ""
@@ -278,8 +278,8 @@ class BcacheTechnology:
         return f"Replace the failed SSD, or: {switch}"
 
 
-def is_told(backing: BcacheBacking | BareBacking) -> bool:
-    """Whether the kernel says, in words known here, how much of it the SSD alone holds."""
+def is_reported(backing: BcacheBacking | BareBacking) -> bool:
+    """Whether the kernel reports, in words known here, how much of it the SSD alone holds."""
     return backing.dirty_known and backing.state in STATES
 
 

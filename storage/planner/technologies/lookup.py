@@ -17,7 +17,7 @@ PLAIN: Layout = "plain"
 SETTINGS: dict[str, tuple[str, ...]] = {
     each.name: tuple(setting.name for setting in each.settings) for each in TECHNOLOGIES
 }
-"""Names of the settings of each technology, as they stand in its wish."""
+"""Names of the settings of each technology, as in its wish."""
 
 
 def of_layout(layout: str) -> Technology:

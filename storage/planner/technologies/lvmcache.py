@@ -40,7 +40,7 @@ from storage.planner.wish import (
 
 KERNEL_THRESHOLD_SECTORS = 2048
 FAILED, INACTIVE = "failed, or needs a check", "not active"
-UNTOLD = "device-mapper does not tell"
+NOT_REPORTED = "device-mapper does not report it"
 THRESHOLD = "Migration threshold"
 
 
@@ -82,10 +82,10 @@ class LvmCacheTechnology:
     counts_promotions = True
     unknown_content: Mapping[str, str] = {
         FAILED: "One that failed or needs a check: stop its guest, then on the host lvchange -an, "
-        "lvconvert --repair and lvchange -ay; its page tells where its SSD is lost.",
+        "lvconvert --repair and lvchange -ay; see its page if its SSD is lost.",
         INACTIVE: "One that is not active: on the host lvchange -ay, then read the host again.",
-        UNTOLD: "One that device-mapper does not tell of: `dmsetup status --target cache` on the "
-        "host has no line of it; read the host again.",
+        NOT_REPORTED: "One that device-mapper does not report: `dmsetup status --target cache` on "
+        "the host has no line of it; read the host again.",
     }
 
     def is_there(self, lv: LogicalVolume) -> bool:
@@ -157,7 +157,7 @@ class LvmCacheTechnology:
             return FAILED
         if not lv.active:
             return INACTIVE
-        return "" if lv.cache.dirty_known else UNTOLD
+        return "" if lv.cache.dirty_known else NOT_REPORTED
 
     def is_part(self, facts: HostFacts, lv: LogicalVolume, other: LogicalVolume) -> bool:
         return lv.cache is not None and (
@@ -168,7 +168,7 @@ class LvmCacheTechnology:
         lvmcache_plan.shape(draft)
 
     def release(self, draft: Draft, lv: LogicalVolume) -> None:
-        # Also where its guest made a bcache of it: the wish has no cache, and that is let go of.
+        # Also where its guest made a bcache of it: the wish has no cache, and ignores that.
         lvmcache_plan.shape(draft)
 
     def held_as(self, draft: Draft, lv: LogicalVolume) -> str | None:
@@ -283,5 +283,5 @@ def _unzeroed(name: str, pool: LogicalVolume) -> Iterator[Risk]:
 
 
 def _dirty(cache: DmCache) -> str:
-    """A failed cache tells no figures: its 0 is none."""
+    """A failed cache reports no figures: its 0 is none."""
     return "an unknown amount" if cache.failed else size(cache.dirty_bytes)

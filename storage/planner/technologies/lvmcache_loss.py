@@ -24,7 +24,7 @@ DROP = "cache.drop"
 @dataclass(frozen=True, slots=True)
 class Loss:
     """`kind`: clean (the cache can be dropped and nothing is lost), dirty (it may hold the only
-    copy of new data), unknown (the kernel cannot tell any more), mixed (the missing disk also
+    copy of new data), unknown (the kernel no longer knows), mixed (the missing disk also
     carried data of `others`, volumes of the group). `pv_uuids` are LVM's uuids of the missing
     disks, `cache` is the pool's name without LVM's suffix. `is_origin_lost`: a part of the volume
     itself is on a missing disk too, so that nothing of the cache may be given up."""
@@ -69,7 +69,7 @@ def loss_of(facts: HostFacts, lv: LogicalVolume) -> Loss | None:
 
 
 def _is_lost(standing: DataStanding | None, pvs: Collection[str]) -> bool:
-    """An older agent tells no standing: then each disk counts."""
+    """An older agent reports no standing: then each disk counts."""
     return MISSING in pvs if standing is None else standing.lost
 
 

@@ -264,7 +264,7 @@ def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
     if max(is_now, least) != max(should_be, least):
         changes["migration_threshold"] = wanted.migration_threshold_sectors
     if changes:
-        # The flush has put the policy aside; that it comes back is no change of its own.
+        # The flush has replaced the policy; to restore it is no change of its own.
         named = {key: changes[key] for key in changes if changes[key] != current.policy}
         draft.add("cache.set", title_of_settings(named or changes), **changes)
 

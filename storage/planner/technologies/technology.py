@@ -13,7 +13,7 @@ from storage.planner.wish import CacheWish, Layout, TechnologyName, Tier
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A cache as it is now. `used_bytes` is None where the host cannot tell, `size_bytes` where its
+    """A cache as it is now. `used_bytes` is None where it is unknown, `size_bytes` where its
     SSD is not registered. `trouble` is "" or one sentence, `trouble_code` the code of that finding.
     `pvs` are the physical volumes below it; `device_uuid` is the public logical volume that the
     cache lies on, None where LVM hides it."""
@@ -85,7 +85,7 @@ class Technology(Protocol):
     counts_write_hits: bool
     counts_promotions: bool
     unknown_content: Mapping[str, str]
-    """What to do, by why nobody knows what a cache holds (`why_content_is_unknown`)."""
+    """What to do, by why the content of a cache is unknown (`why_content_is_unknown`)."""
 
     def is_there(self, lv: LogicalVolume) -> bool:
         """Whether the kernel has the volume under this technology, with a cache or without."""
@@ -126,7 +126,7 @@ class Technology(Protocol):
         ...
 
     def why_content_is_unknown(self, lv: LogicalVolume) -> str:
-        """A key of `unknown_content` where the cache does not tell what it holds; else ""."""
+        """A key of `unknown_content` where the cache does not report what it holds; else ""."""
         ...
 
     def is_part(self, facts: HostFacts, lv: LogicalVolume, other: LogicalVolume) -> bool:

@@ -31,7 +31,7 @@ FORCED = ("--force", "--uncache", "-f ", "running 1", "vgreduce")
 # The guest that has it open keeps the device itself.
 IS_STOPPED = "[ ! -e /sys/block/{dm}/bcache/state ]"
 IS_UNCACHED = "[ ! -e /sys/block/{dm}/bcache/cache ]"
-# Until bcache has met enough errors to let go of its cache, or of the volume.
+# Until bcache has had enough errors to detach its cache, or to fail the volume.
 TOUCH = """
 for try in $(seq 60); do
     {over} && exit 0
@@ -120,7 +120,7 @@ def _created(
 
 
 def _left(stage: LabStage) -> str:
-    """What there is of the new volume, in LVM's books or in the kernel."""
+    """What there is of the new volume, in LVM's metadata or in the kernel."""
     name = stage.placement.lv_name
     told = stage.site.lab.run(
         f"lvs --noheadings -o lv_name vg0 | grep -w {name}; "

@@ -1,4 +1,4 @@
-"""What somebody with the panel's key tries on a host: it opens the agent, and nothing else."""
+"""What a thief of the panel's key tries on a host: it opens the agent, and nothing else."""
 
 from __future__ import annotations
 

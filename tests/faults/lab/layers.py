@@ -2,7 +2,7 @@
 
 `layer NAME KIND` in the lab puts one of: linear (sound), error (dead), error_writes, drop_writes
 (says that it wrote, and did not), slow (each read and write takes so many ms), slow_writes, hang
-(suspended: whoever touches it waits in the kernel). The label of each physical volume lies 1 MiB
+(suspended: every access waits in the kernel). The label of each physical volume lies 1 MiB
 behind the beginning of its disk, so LVM never finds it below the layer.
 """
 
@@ -90,7 +90,7 @@ vgs -qq vg0 2> /dev/null ||
 sync
 """
 
-# All there is on the disks is the last fault's, and nobody's to keep.
+# Everything on the disks is the last fault's and may be dropped.
 SWEEP_OUT = """
 layer heal
 systemctl stop 'guest-*' 'load-*' 'check-*' 2>/dev/null
@@ -151,7 +151,7 @@ class Layers:
         self._lab.run([PROGRAM, "heal"])
 
     def sweep_out(self) -> None:
-        """Everything that holds a volume lets go of it."""
+        """Close everything that holds a volume."""
         self._lab.run(SWEEP_OUT)
 
     def are_sound(self) -> bool:

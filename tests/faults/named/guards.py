@@ -12,7 +12,7 @@ from tests.faults.workers import Worker, Workers
 
 
 def mutations(workers: Workers) -> dict[str, list[str]]:
-    """Name of the guard -> what broke without it; [] where nobody noticed. Each scene also runs
+    """Name of the guard -> what broke without it; [] if it was not noticed. Each scene also runs
     with the guard in place, and then nothing may break."""
     found = {}
     for name, scene in SCENES.items():
@@ -29,8 +29,8 @@ def noticed(guard: str, problems: list[str]) -> list[str]:
 
 
 def _fence(workers: Workers, mutation: str) -> list[str]:
-    """A worker sleeps past its turn, and another job in the group has had the next one. Nobody took
-    over its own job: who does so asks for the late request first, which bars it."""
+    """A worker sleeps past its turn, and another job in the group has had the next one. No worker
+    took over its own job: one that does asks for the late request first, which bars it."""
     with Stage(workers, BY_NAME["create"], mutation=mutation) as stage:
         job = stage.submit()
         first = stage.start(job, arm="send.before:1:stop")

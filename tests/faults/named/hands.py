@@ -24,9 +24,9 @@ LOCKED_SECONDS = 2.0
 
 def faults() -> Iterator[Fault]:
     yield Fault("add lvmcache: two operators ask in the same moment",
-                "one job; the other is told which job holds the volume", _two, "F20")  # fmt: skip
+                "one job; the other one reads which job holds the volume", _two, "F20")  # fmt: skip
     for name, at in (("set lvmcache mode", 1), ("add lvmcache", 2), ("add bcache", 3)):
-        yield Fault(f"{name}: somebody removes the volume by hand before step {at} is sent",
+        yield Fault(f"{name}: the volume is removed by hand before step {at} is sent",
                     "refused: the volume expected is not there", _removed(name, at, False),
                     "F22")  # fmt: skip
         yield Fault(f"{name}: the volume is replaced by another one of its name before step {at}",
@@ -105,7 +105,7 @@ def _locked(name: str) -> Play:
                 ran = len(stage.fake.ran)
             played = finished(stage, time.time(), job, waits=(worker,))
             if ran:
-                played.problems.append("a command ran under somebody else's lock")
+                played.problems.append("a command ran under another program's lock")
             if job.state != State.SUCCEEDED:
                 played.problems.append(f"a lock held for a moment ended the job: {job.error}")
             return played

@@ -1,5 +1,5 @@
-"""Worker, Redis or mail server away for ten minutes, while problems come and go: what people are
-told of them."""
+"""Worker, Redis or mail server away for ten minutes, while problems begin and end: the messages
+that recipients get."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Messages = Counter[tuple[str, str, str]]
 
 
 def faults() -> Iterator[Fault]:
-    expected = "each alert is told once, and once that it is over; acknowledged stays silent"
+    expected = "an alert sends one message when it opens, one when it ends; acknowledged, none"
     minutes = AWAY_SECONDS / 60
     for name, what in (
         ("housekeeping", "housekeeping is killed and stays away"),
@@ -190,7 +190,7 @@ def _played(told: Told, name: str) -> Played:
     expected = _both(("mended", "opened"), ("urgent", "opened"), ("known", "opened"))
     told.wait(expected, TOLD_SECONDS)
     problems = _differences(told, expected)
-    alert_actions.acknowledge(told.alert("known"), None, "We look after it.", None)
+    alert_actions.acknowledge(told.alert("known"), None, "We are working on it.", None)
 
     is_mail = name == MAIL
     went = told.passed
@@ -215,7 +215,7 @@ def _played(told: Told, name: str) -> Played:
         told.postbox.is_down(False)
     else:
         told.panel.start(name)
-    # What came and went while nobody judged, nobody saw.
+    # What began and ended while no round judged was not seen.
     expected += _both(("mended", "resolved"), ("lasting", "opened"))
     expected[("ben", "urgent", "escalated")] += 1
     told.wait(expected, RETRIED_SECONDS + TOLD_SECONDS * FASTER, FASTER if is_mail else 1.0)
@@ -227,7 +227,7 @@ def _played(told: Told, name: str) -> Played:
     time.sleep(A_ROUND_SECONDS)
     problems += _differences(told, expected) + _out_of_order(told)
     if told.alert("known").acknowledged_at is None:
-        problems.append("what was acknowledged waits for somebody again")
+        problems.append("an acknowledged alert is unacknowledged again")
     bound = RETRIED_SECONDS + TOLD_SECONDS if is_mail else TOLD_SECONDS
     return Played(f"{told.came().total()} messages, each once", problems, recovery, bound)
 

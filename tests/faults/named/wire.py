@@ -100,7 +100,7 @@ def _hole(name: str) -> Play:
             stage.proxy.heal()
             played = finished(stage, time.time(), job, waits=(worker,))
             if not was_held:
-                played.problems.append("the job ended while nobody could know its result")
+                played.problems.append("the job ended while its result could not be known")
             return played
 
     return play

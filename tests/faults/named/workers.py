@@ -31,7 +31,7 @@ def faults() -> Iterator[Fault]:
         yield Fault(f"{name}: worker stopped before it sends, another takes over, it goes on",
                     "the late request is refused by its number; nothing runs twice", _stopped(name),
                     "F05")  # fmt: skip
-    yield Fault(f"{CROWD} workers told of one job again and again, and of jobs that do not exist",
+    yield Fault(f"{CROWD} workers get one job's message again and again, and those of unknown jobs",
                 "one claim at a time; each step once", _crowd, "F13")  # fmt: skip
     yield Fault("every worker that takes the job dies",
                 "after a few it is put before a person; another job goes through", _poison,

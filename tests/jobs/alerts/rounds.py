@@ -11,7 +11,7 @@ from jobs.alerts.alert_state import (
     AlertEpisode,
     AlertNews,
     AlertState,
-    HushRule,
+    MuteRule,
     RoundContext,
 )
 from jobs.alerts.alert_transition import next_round
@@ -42,7 +42,7 @@ class World:
     wrong: dict[str, SeenProblem] = field(default_factory=dict)
     alerts: dict[str, AlertState] = field(default_factory=dict)
     over: dict[str, list[AlertEpisode]] = field(default_factory=dict)
-    silences: list[HushRule] = field(default_factory=list)
+    silences: list[MuteRule] = field(default_factory=list)
     maintained: set[int] = field(default_factory=set)
     hosts: int = 10
     news: list[AlertNews] = field(default_factory=list)
@@ -61,7 +61,7 @@ class World:
             silences=self.silences,
             maintained=frozenset(self.maintained),
             past=self.over,
-            told=self.messages,
+            message_times=self.messages,
             host_count=self.hosts,
         )
         outcome = next_round(self.alerts, self.wrong, context)
@@ -72,12 +72,17 @@ class World:
                 continue
             ended = state.absent_since or self.now
             episode = AlertEpisode(
-                state.first_seen_at, ended, state.openings, state.tier, state.swing, state.spell
+                state.first_seen_at,
+                ended,
+                state.openings,
+                state.tier,
+                state.longest_absence,
+                state.longest_presence,
             )
             self.over.setdefault(fingerprint, []).append(episode)
         self.news += outcome.news
         for each in outcome.news:
-            if each.is_told:
+            if each.is_notified:
                 self.messages.setdefault(each.fingerprint, []).append(self.now)
         return list(outcome.news)
 
@@ -85,7 +90,7 @@ class World:
         """What people are told while so much time passes."""
         end, told = self.now + timedelta(**span), []
         while self.now < end:
-            told += [each.kind for each in self.judge() if each.is_told]
+            told += [each.kind for each in self.judge() if each.is_notified]
             self.now += ROUND
         return [str(each) for each in told]
 
@@ -98,4 +103,4 @@ class World:
 
     @property
     def told(self) -> list[tuple[str, str]]:
-        return [(each.fingerprint, str(each.kind)) for each in self.news if each.is_told]
+        return [(each.fingerprint, str(each.kind)) for each in self.news if each.is_notified]

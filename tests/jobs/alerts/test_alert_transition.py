@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.alerts.alert_state import HushRule
+from jobs.alerts.alert_state import MuteRule
 from tests.jobs.alerts.rounds import ARRAY, SILENT, START, World, problem
 
 
@@ -133,8 +133,8 @@ def test_maintenance_hushes_what_follows_from_another_alert() -> None:
     assert world.alerts[LOST.fingerprint].hushed_by == ""
 
 
-@pytest.mark.parametrize("rule", [HushRule(code="pv_missing"), HushRule(volume_key="v1")])
-def test_a_silence_of_the_cause_or_of_the_effect_hushes_the_effect(rule: HushRule) -> None:
+@pytest.mark.parametrize("rule", [MuteRule(code="pv_missing"), MuteRule(volume_key="v1")])
+def test_a_silence_of_the_cause_or_of_the_effect_hushes_the_effect(rule: MuteRule) -> None:
     world = World(silences=[rule])
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
@@ -145,14 +145,14 @@ def test_a_silence_of_the_cause_or_of_the_effect_hushes_the_effect(rule: HushRul
 
 
 def test_what_outlasts_a_silenced_cause_is_told_after_a_while_as_after_any_cause() -> None:
-    world = World(silences=[HushRule(code="pv_missing")])
+    world = World(silences=[MuteRule(code="pv_missing")])
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
     world.end(GROUP)
     assert world.passes(minutes=4) == []
     assert world.alerts[LOST.fingerprint].hushed_by == ""
     assert world.passes(minutes=6) == ["remains"]
-    assert world.news[-1].text == "What it followed from is over."
+    assert world.news[-1].text == "Its cause is resolved."
 
 
 def test_what_began_and_ended_in_maintenance_is_told_to_nobody() -> None:
@@ -166,29 +166,29 @@ def test_what_began_and_ended_in_maintenance_is_told_to_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "is_hushed"),
+    ("rule", "is_muted"),
     [
-        (HushRule(host_id=1), True),
-        (HushRule(code="array_degraded"), True),
-        (HushRule(host_id=1, code="array_degraded"), True),
-        (HushRule(host_id=2), False),
-        (HushRule(host_id=1, code="drift"), False),
-        (HushRule(volume_key="v1"), False),
+        (MuteRule(host_id=1), True),
+        (MuteRule(code="array_degraded"), True),
+        (MuteRule(host_id=1, code="array_degraded"), True),
+        (MuteRule(host_id=2), False),
+        (MuteRule(host_id=1, code="drift"), False),
+        (MuteRule(volume_key="v1"), False),
     ],
 )
-def test_a_silence_hushes_what_agrees_with_all_of_it(rule: HushRule, is_hushed: bool) -> None:
+def test_a_silence_hushes_what_agrees_with_all_of_it(rule: MuteRule, is_muted: bool) -> None:
     world = World(silences=[rule])
     world.begin(ARRAY)
-    assert world.passes(minutes=10) == ([] if is_hushed else ["opened"])
+    assert world.passes(minutes=10) == ([] if is_muted else ["opened"])
     world.silences.clear()
-    assert world.passes(minutes=2) == (["remains"] if is_hushed else [])
+    assert world.passes(minutes=2) == (["remains"] if is_muted else [])
 
 
 def test_a_silence_after_the_message_leaves_the_end_to_be_told() -> None:
     world = World()
     world.begin(ARRAY)
     world.passes(minutes=5)
-    world.silences.append(HushRule(host_id=1))
+    world.silences.append(MuteRule(host_id=1))
     assert world.passes(hours=2) == []
     world.end(ARRAY)
     assert world.passes(minutes=10) == ["resolved"]
@@ -284,7 +284,7 @@ def test_what_is_only_listed_for_a_while_does_not_end_as_mended(code: str, minut
     world.passes(minutes=minutes)
     world.end(failed)
     assert world.passes(minutes=4) == ["resolved"]
-    assert "no longer reported" in world.news[-1].text or "5 minutes only" in world.news[-1].text
+    assert "no longer reported" in world.news[-1].text or "for 5 minutes" in world.news[-1].text
 
 
 def test_a_failed_job_that_a_later_one_mended_ends_as_mended() -> None:
@@ -351,7 +351,7 @@ def test_whatever_happens_each_message_has_its_place(steps: list[tuple[str, int,
             if world.alerts[one.fingerprint].opened_at is not None:
                 world.acknowledge(one)
         elif act == "silence":
-            world.silences.append(HushRule(host_id=one.host_id))
+            world.silences.append(MuteRule(host_id=one.host_id))
         elif act == "speak":
             world.silences.clear()
         elif act == "maintain":

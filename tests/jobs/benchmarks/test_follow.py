@@ -190,7 +190,10 @@ def test_one_that_is_cancelled_stops_its_run_and_says_how_far_it_came(
     assert at_work.benchmark.ended_at is None
     runner.run(at_work.job.pk)
     ended = at_work.goes_on()
-    assert (ended.state, ended.message) == (BenchmarkState.CANCELLED, "Cancelled by somebody.")
+    assert (ended.state, ended.message) == (
+        BenchmarkState.CANCELLED,
+        "Cancelled by an unknown user.",
+    )
     assert ended.ended_at is not None
     assert [run.state for run in ended.runs.all()] == [RunState.CANCELLED] * 2
     assert at_work.run.files.filter(name="run.json").exists()
@@ -202,7 +205,7 @@ def test_whoever_cancels_the_job_of_a_run_ends_its_benchmark(at_work: AtWork) ->
     runner.run(at_work.job.pk)
     ended = at_work.goes_on()
     assert ended.state == BenchmarkState.CANCELLED
-    assert "The job of run 1 was cancelled by somebody" in ended.message
+    assert "The job of run 1 was cancelled by an unknown user" in ended.message
 
 
 def test_one_that_waits_is_cancelled_at_once(bench_host: Host) -> None:

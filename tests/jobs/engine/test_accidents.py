@@ -64,7 +64,7 @@ def test_a_database_that_goes_away_costs_the_job_nothing(
     def gone(*args: object) -> bool:
         raise OperationalError("the connection was closed")
 
-    monkeypatch.setattr(runner, "HAND_BACK_SECONDS", 0.0)
+    monkeypatch.setattr(runner, "RELEASE_SECONDS", 0.0)
     monkeypatch.setattr(runner.connection, "close", lambda: None)
     with monkeypatch.context() as broken:
         broken.setattr(runner, "watch", gone)

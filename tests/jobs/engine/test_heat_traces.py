@@ -147,7 +147,7 @@ def test_a_host_that_traces_another_volume_lets_this_one_wait(
 def test_a_trace_that_waits_is_cancelled_without_the_host(volume: Volume) -> None:
     trace = cancel_trace(asked(volume))
     assert (trace.state, trace.is_on_host) == (TraceState.CANCELLED, False)
-    with pytest.raises(Refused, match="is over"):
+    with pytest.raises(Refused, match="has ended"):
         cancel_trace(trace)
 
 
@@ -244,7 +244,7 @@ def test_a_worker_that_dies_leaves_a_trace_that_another_one_ends(
     trace = over(trace, timedelta(minutes=5))
     assert (trace.state, trace.message) == (
         TraceState.FAILED,
-        "The host counted nothing of it.",
+        "The host has no counts for it.",
     )
 
 
@@ -262,4 +262,4 @@ def test_a_host_that_does_not_answer_is_asked_again_and_given_up_after_an_hour(
     trace = over(trace, timedelta(minutes=5))
     assert trace.state == TraceState.RUNNING
     trace = over(trace, timedelta(hours=2))
-    assert (trace.state, trace.message) == (TraceState.FAILED, "The host did not answer any more.")
+    assert (trace.state, trace.message) == (TraceState.FAILED, "The host stopped answering.")

@@ -125,7 +125,7 @@ def test_a_disk_known_to_sleep_is_refused_at_once(there: Host) -> None:
 
 def test_one_check_of_a_disk_at_a_time(there: Host) -> None:
     asked(there)
-    with pytest.raises(Refused, match="not over yet"):
+    with pytest.raises(Refused, match="not ended yet"):
         asked(there, CheckKind.LONG)
 
 

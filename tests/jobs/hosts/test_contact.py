@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import asyncssh
 import pytest
+from django.db.models.functions import Now
+from pytest_django import Settings
 
 from jobs import notify_workers, transport
 from jobs.hosts import contact
 from jobs.hosts.trust import accept_fingerprint, key_fingerprint
 from jobs.transport.errors import HostKeyChanged, NotActive, Unreachable
+from jobs.transport.key_encryption import CannotUnseal
 from storage.models import Host
-from storage.models.host import HostState
+from storage.models.host import HostState, silent_seconds
 from storage.planner import Refused
 from tests import make
 from tests.jobs.sshd import Sshd
@@ -174,3 +178,22 @@ def test_a_late_failure_does_not_undo_what_a_person_accepted(sshd: Make) -> None
     contact.note_failure(late, error)
     host.refresh_from_db()
     assert host.state == HostState.ACTIVE
+
+
+def test_a_process_without_keys_says_nothing_of_a_host_that_others_hear(
+    sshd: Make, settings: Settings
+) -> None:
+    server = sshd()
+    host = server.host()
+    Host.objects.filter(pk=host.pk).update(last_seen_at=Now(), error={})
+    settings.TIERCEL_HOST_KEYS_SECRET = ""
+    with pytest.raises(CannotUnseal):
+        contact.dry_run(host, [])
+    host.refresh_from_db()
+    assert host.error == {}
+    long_ago = Now() - timedelta(seconds=silent_seconds() + 1)
+    Host.objects.filter(pk=host.pk).update(last_seen_at=long_ago)
+    with pytest.raises(CannotUnseal):
+        contact.dry_run(host, [])
+    host.refresh_from_db()
+    assert host.error["code"] == "key_sealed", "no process hears it: this may be why"

@@ -65,7 +65,7 @@ def test_a_change_that_goes_on_is_found_on_the_page_of_jobs(staff: Client) -> No
     looker.force_login(make.staff_user(staff_role="read_only"))
     assert address not in text_of(looker.get(reverse("jobs")))
     work_off()
-    assert "Bulk changes that go on" not in text_of(staff.get(reverse("jobs")))
+    assert "Running bulk changes" not in text_of(staff.get(reverse("jobs")))
 
 
 def test_the_reaper_announces_a_change_whose_message_was_lost(

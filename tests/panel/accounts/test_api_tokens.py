@@ -159,7 +159,7 @@ def test_the_command_prints_the_token_alone() -> None:
     assert (token.user, token.scopes) == (user, ["read", "volumes:write"])
 
 
-def test_the_command_gives_nobody_more_than_their_role() -> None:
+def test_the_command_gives_no_one_more_than_their_role() -> None:
     make.user("ann@example.org")
     for arguments in (
         ("bob@example.org",),

@@ -36,7 +36,7 @@ def off(user: User, kind: NoticeKind = NoticeKind.DONE) -> str:
     return urlsplit(mail_preferences.link(MailPreference(user, kind))).path
 
 
-def test_everything_is_told_until_somebody_says_otherwise(page: Client, ann: User) -> None:
+def test_every_notice_is_sent_until_the_person_mutes_some(page: Client, ann: User) -> None:
     assert mail_preferences.wanted(ann) == set(NoticeKind)
     text = page.get(reverse("notices")).content.decode()
     assert text.count('" checked') == len(NoticeKind)

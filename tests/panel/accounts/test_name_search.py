@@ -154,7 +154,7 @@ def test_a_word_is_not_looked_for_inside_names_made_of_keys() -> None:
     assert not VolumeFilter({"q": "db"}, staff).found(timezone.now()).exists()
 
 
-def test_a_name_that_is_shown_nowhere_else_is_told_where_it_was_found(there: Scene) -> None:
+def test_a_name_that_is_shown_nowhere_else_is_shown_where_it_was_found(there: Scene) -> None:
     staff = make.staff_user()
     for text, name in (("disk-9", "disk-9"), ("LV42", "v-lv42")):
         (group,) = find_names(staff, text, 5)

@@ -152,7 +152,7 @@ def test_a_known_address_is_not_invited_again() -> None:
         invitations.to_staff("BOB@example.org", StaffRole.ADMIN, None)
 
 
-def test_an_invitation_of_somebody_who_came_in_meanwhile_is_refused() -> None:
+def test_an_invitation_of_a_person_who_joined_meanwhile_is_refused() -> None:
     _, token = invitations.to_staff("bob@example.org", StaffRole.ADMIN, None)
     make.user("bob@example.org")
     assert take_up(invitations.link(token)).status_code == 422
@@ -212,7 +212,7 @@ def test_the_link_is_mailed_where_a_mail_server_is_set() -> None:
 
 
 @override_settings(SMTP_HOST="mail.example.org")
-def test_somebody_new_of_a_customer_is_invited_in_every_language() -> None:
+def test_a_new_person_of_a_customer_is_invited_in_every_language() -> None:
     made, token = invitations.to_customer(
         "bob@example.org", make.customer(), MemberRole.OWNER, None
     )

@@ -133,14 +133,14 @@ def test_one_of_two_admins_may_step_down(staff: Client, admin: User) -> None:
     assert staff.get(reverse("people")).status_code == 403
 
 
-def test_somebody_of_a_customer_is_not_made_staff_by_a_role(staff: Client) -> None:
+def test_a_person_of_a_customer_is_not_made_staff_by_a_role(staff: Client) -> None:
     bob = make.user()
     assert send(staff, "person-role", bob.pk, staff_role="admin").status_code == 422
     bob.refresh_from_db()
     assert not bob.is_staff
 
 
-def test_an_admin_signs_somebody_out_everywhere(staff: Client) -> None:
+def test_an_admin_signs_a_person_out_everywhere(staff: Client) -> None:
     bob = people.add(email="bob@example.org", password="correct horse 9", staff_role="operator")
     theirs = Client()
     theirs.force_login(bob)
@@ -187,7 +187,7 @@ def test_a_member_is_added_changed_and_removed(staff: Client) -> None:
     assert not Member.objects.exists()
 
 
-def test_nobody_is_twice_in_a_customer_and_staff_in_none(staff: Client, admin: User) -> None:
+def test_a_person_is_in_a_customer_once_and_staff_in_none(staff: Client, admin: User) -> None:
     bob, acme = make.user(), make.customer()
     acme.members.create(user=bob)
     for person in (bob, admin):

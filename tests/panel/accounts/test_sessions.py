@@ -104,7 +104,7 @@ def test_a_part_of_a_page_of_an_ended_session_reloads_the_whole_page(ann: User) 
     assert (part.status_code, part["HX-Refresh"]) == (401, "true")
 
 
-def test_nobody_ends_or_sees_the_session_of_another_person(ann: User) -> None:
+def test_no_person_ends_or_sees_the_session_of_another(ann: User) -> None:
     people.add(email="bob@example.org", password=PASSWORD, staff_role=StaffRole.ADMIN)
     here, bob = signed_in(), signed_in(PHONE, "bob@example.org")
     assert here.post(reverse("session-end", args=[row_of(bob).pk])).status_code == 404

@@ -351,7 +351,7 @@ def test_whoever_is_told_sets_their_own_quiet_hours_and_pause() -> None:
     assert [each.detail.partition(") ")[2].partition(",")[0][:12] for each in entries] == [
         "paused until",
         "changed",
-        "told again",
+        "resumed",
     ]
     assert program.send("patch", f"/alert-routes/own/{others.key}", given).status_code == 404
 
@@ -380,4 +380,4 @@ def test_a_test_to_somebody_who_left_is_refused_and_says_why() -> None:
     route.user.save()
     answer = staff().send("post", f"/alert-routes/{route.key}/test")
     assert (answer.status_code, answer.json()["code"]) == (409, "switched_off")
-    assert "no member of the staff" in answer.json()["detail"]
+    assert "no longer on the staff" in answer.json()["detail"]

@@ -79,7 +79,7 @@ def test_a_customer_who_has_nothing_is_deleted(asking: Program) -> None:
     problem(asking.send("delete", f"/customers/{customer.key}"), 404, "not_found")
 
 
-def test_a_plan_that_nobody_had_is_deleted(asking: Program) -> None:
+def test_a_plan_that_was_never_used_is_deleted(asking: Program) -> None:
     admin = staff("admin")
     plan = CachePlan.objects.create(
         name="Boost", size_bytes=1 << 30, price_minor=490, currency="EUR"

@@ -163,7 +163,7 @@ def test_a_live_token_is_revoked_and_forgotten_at_once(admin: Program) -> None:
 
 
 @pytest.mark.django_db
-def test_nobody_forgets_the_token_of_somebody_else(admin: Program) -> None:
+def test_no_person_forgets_the_token_of_another(admin: Program) -> None:
     operator = staff("operator")
     [mine] = ApiToken.objects.filter(user=admin.user)
     problem(operator.send("delete", f"/tokens/{mine.key}?forget=true"), 404, "not_found")
@@ -200,7 +200,7 @@ def test_a_person_who_was_only_invited_is_deleted(admin: Program) -> None:
 
 
 @pytest.mark.django_db
-def test_who_is_told_of_alerts_is_kept_until_somebody_else_is(admin: Program) -> None:
+def test_an_alert_recipient_is_kept_until_there_is_another(admin: Program) -> None:
     person = make.staff_user()
     route = AlertRoute.objects.create(name="On call", kind="email", user=person)
     body = problem(admin.send("delete", f"/people/{person.pk}"), 409, "in_use")
@@ -210,7 +210,7 @@ def test_who_is_told_of_alerts_is_kept_until_somebody_else_is(admin: Program) ->
 
 
 @pytest.mark.django_db
-def test_nobody_deletes_their_own_account_or_the_last_admin(admin: Program) -> None:
+def test_no_admin_deletes_their_own_account_or_the_last_admin(admin: Program) -> None:
     problem(admin.send("delete", f"/people/{admin.user.pk}"), 422, "not_allowed")
     service = people.add_service("root", StaffRole.ADMIN, admin.user)
     asking = program(service)

@@ -72,7 +72,7 @@ def run(block: str, live_server: LiveServer, tmp_path: Path, monkeypatch: Any) -
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split("=")[0])
-def test_commands_that_are_told_work(
+def test_documented_commands_work(
     block: str, live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(block, live_server, tmp_path, monkeypatch).strip()

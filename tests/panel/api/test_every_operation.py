@@ -84,7 +84,7 @@ class Foreign:
     ) -> tuple[int, str, str]:
         """Status, code and text of the answer; what the request did is undone."""
         key = {"Idempotency-Key": uuid.uuid4().hex} if with_key else {}
-        with transaction.atomic(), row_security.inside(row_security.NOBODY):
+        with transaction.atomic(), row_security.scope(row_security.NO_ROWS):
             answer = Client().generic(
                 method.upper(),
                 path,
@@ -269,7 +269,9 @@ def test_no_request_is_in_its_own_way(
             assert code != "idempotency_key_in_use", text
 
 
-def test_who_changes_an_older_version_is_told(foreign: Foreign, subtests: pytest.Subtests) -> None:
+def test_a_change_of_an_older_version_is_refused(
+    foreign: Foreign, subtests: pytest.Subtests
+) -> None:
     for method, path in VERSIONED:
         with subtests.test(f"{method} {path}"):
             is_missing = path in NOT_YET and method == "delete"

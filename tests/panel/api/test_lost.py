@@ -55,7 +55,7 @@ def test_null_gives_up_no_lost_cache_that_may_hold_data(
     assert not Job.objects.exists()
 
 
-def test_null_gives_up_no_lost_cache_that_was_dirty_when_it_last_told(asking: Program) -> None:
+def test_null_gives_up_no_lost_cache_that_was_dirty_when_last_read(asking: Program) -> None:
     there = without_ssd()
     zero = dict.fromkeys(
         ("reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"), 0

@@ -37,7 +37,7 @@ def test_an_unknown_address_is_not_found_and_the_near_one_is_named(
     asking: Program, address: str, near: str
 ) -> None:
     body = problem(asking.get(address), 404, "not_found")
-    assert "no address" in body["detail"]
+    assert "no such path" in body["detail"]
     assert f" {near} " in f"{body['correction']} ".replace(", ", " ")
     assert "openapi.json" in body["correction"]
 

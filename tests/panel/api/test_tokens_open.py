@@ -134,7 +134,7 @@ def test_a_session_reads_and_changes_nothing(client: Client) -> None:
     problem(response, 401, "not_authenticated")
 
 
-def test_nobody_gives_a_token_more_than_their_role() -> None:
+def test_no_person_gives_a_token_more_than_their_role() -> None:
     user = make.user()
     reads = [str(scope) for scope in api_tokens.READS_OF_CUSTOMERS]
     assert api_tokens.scopes_of(user) == ["read", *reads, "tokens:write"]

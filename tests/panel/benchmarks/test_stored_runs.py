@@ -34,7 +34,7 @@ def test_what_is_not_there_is_refused(name: str) -> None:
 
 def test_a_run_without_a_result_cannot_be_named() -> None:
     made = make_benchmark(make.host(), EVENING, timezone.now(), done=2)
-    with pytest.raises(UnknownRuns, match="Nothing with a result"):
+    with pytest.raises(UnknownRuns, match="No benchmark or run with a result"):
         named_runs([f"{made.key}.3"], make.staff_user())
 
 

@@ -95,7 +95,7 @@ def test_a_raw_file_that_was_changed_is_found(measured: Benchmark) -> None:
     assert not verify(through_json(exported(measured))).agrees
 
 
-def test_what_strangers_get_names_nobody_and_can_be_verified(measured: Benchmark) -> None:
+def test_a_shared_file_contains_no_names_and_can_be_verified(measured: Benchmark) -> None:
     document = through_json(exported_to_strangers(measured))
     assert verify(document).agrees
     unpacked = [

@@ -71,7 +71,7 @@ def test_an_order_asks_before_any_worker_may_begin(order: Order) -> None:
     assert end_of(order) == ("authorising", State.QUEUED, True)
 
 
-def test_a_worker_is_told_once_the_order_is_stored(
+def test_a_worker_is_notified_once_the_order_is_stored(
     billing: list[Any], django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
@@ -130,7 +130,7 @@ def test_whatever_is_no_decision_is_asked_again_under_the_same_name(
         ("approve", ("running", State.QUEUED, False)),
     ],
 )
-def test_nobody_answers_in_time(order: Order, settings: Settings, policy: str, end: Any) -> None:
+def test_no_answer_comes_in_time(order: Order, settings: Settings, policy: str, end: Any) -> None:
     settings.TIERCEL_BILLING_TIMEOUT = policy
     send_due_messages(Desk(None))
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
@@ -158,7 +158,7 @@ def test_an_answer_that_comes_too_late_changes_nothing(order: Order) -> None:
     assert desk.types == ["order.authorise", "order.refused"]
 
 
-def test_a_completed_order_is_told_and_charged_once(order: Order) -> None:
+def test_a_completed_order_is_reported_and_charged_once(order: Order) -> None:
     desk = Desk(APPROVE)
     send_due_messages(desk)
     finish(order)
@@ -171,7 +171,7 @@ def test_a_completed_order_is_told_and_charged_once(order: Order) -> None:
     assert send_due_messages(desk) == 0
 
 
-def test_a_job_that_fails_after_its_approval_is_told_and_charges_nothing(order: Order) -> None:
+def test_a_job_that_fails_after_its_approval_is_reported_and_charges_nothing(order: Order) -> None:
     desk = Desk(APPROVE)
     send_due_messages(desk)
     order.refresh_from_db()
@@ -182,7 +182,7 @@ def test_a_job_that_fails_after_its_approval_is_told_and_charges_nothing(order: 
     assert not UsageLine.objects.exists()
 
 
-def test_while_nobody_answers_nothing_is_lost_and_then_nothing_comes_twice(order: Order) -> None:
+def test_without_answers_nothing_is_lost_and_then_nothing_comes_twice(order: Order) -> None:
     send_due_messages(Desk(APPROVE))
     finish(order)
     down = Desk(None)

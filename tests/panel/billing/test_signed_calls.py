@@ -77,7 +77,7 @@ def test_a_call_of_another_time_does_nothing(minutes: int) -> None:
     assert Customer.objects.get().suspended_at is None
 
 
-def test_without_a_secret_in_the_settings_nobody_calls(settings: Settings) -> None:
+def test_without_a_secret_in_the_settings_every_call_is_refused(settings: Settings) -> None:
     settings.TIERCEL_BILLING_IN_SECRETS = []
     problem(call("suspend", ACME), 401, "bad_signature")
 
@@ -191,7 +191,7 @@ def test_a_person_who_is_there_keeps_their_role_and_password() -> None:
     assert User.objects.get(pk=viewer.pk).has_usable_password()
 
 
-def test_somebody_of_the_provider_becomes_no_customer() -> None:
+def test_a_member_of_staff_becomes_no_customer() -> None:
     make.staff_user("ann@acme.example")
     problem(call("create-customer", NEW), 422, "is_staff")
     assert not Customer.objects.exists()
@@ -244,7 +244,7 @@ def test_a_volume_is_bound_under_the_billing_systems_name() -> None:
     ok(call("bind-volume", said))
 
 
-def test_a_volume_of_somebody_else_stays_theirs() -> None:
+def test_a_volume_of_another_customer_stays_with_them() -> None:
     there = acme()
     other = make.customer()
     said = {"customer": other.key, "volume_external_id": "v-1"}
@@ -301,7 +301,7 @@ def test_what_is_off_already_is_done() -> None:
 # Orders
 
 
-def test_a_change_of_plan_is_an_order_that_asks_nobody(settings: Settings) -> None:
+def test_a_change_of_plan_is_an_order_without_authorisation(settings: Settings) -> None:
     settings.TIERCEL_BILLING_URL = "http://localhost:9/"
     acme()
     fast = plan()
@@ -403,7 +403,7 @@ def test_the_status_of_a_job_ends_with_success() -> None:
     assert ok(call("status", {"job": working.key}))["state"] == State.SUCCEEDED
 
 
-def test_the_lines_of_a_month_are_those_that_were_told(settings: Settings) -> None:
+def test_the_lines_of_a_month_are_those_that_were_sent(settings: Settings) -> None:
     settings.TIERCEL_BILLING_URL = "http://localhost:9/"
     settings.TIERCEL_MANDATE_REQUIRED = False
     order = buy(acme(), plan(price_minor=99_000), by="billing")

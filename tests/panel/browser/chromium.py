@@ -23,7 +23,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-backgroun
 EMAIL = "ann@example.org"
 PASSWORD = "correct horse 9"
 PATIENCE_MS = 30_000
-"""Of whoever expects something of a page: the machine may be busy with other tests."""
+"""How long a test waits for a page: the machine may be busy with other tests."""
 LOOKS: tuple[tuple[int, Any], ...] = ((360, "dark"), (1440, "light"))
 """A small dark screen and a large light one."""
 WIDE = """[...document.querySelectorAll("body *")]

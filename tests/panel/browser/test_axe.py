@@ -73,7 +73,7 @@ def name_of(path: str) -> str:
 
 
 class Visitor:
-    """A tab of the browser in which somebody is signed in, and what went wrong in it."""
+    """A tab of the browser in which a person is signed in, and what went wrong in it."""
 
     def __init__(self, browser: Browser, url: str, client: Client | None = None) -> None:
         self.url = url

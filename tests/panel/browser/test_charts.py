@@ -145,7 +145,7 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     ]
     assert all(panel["painted"] for panel in seen)
     assert [panel["marks"] for panel in seen] == [1, *[0] * (len(seen) - 1)]
-    page.get_by_text("Jobs, restarts and alerts in this time").click()
+    page.get_by_text("Jobs, restarts and alerts in this period").click()
     assert "Add cache, " in page.locator("[data-charts-marks] li").inner_text()
     assert len({tuple(panel["limits"]) for panel in seen}) == 1
     operations, latencies, hits, contents, *_others = seen
@@ -285,8 +285,10 @@ def test_a_volume_at_rest_draws_one_chart_and_no_zeros(browser: Browser, served:
     page, complaints = opened(context, served, there, "15m")
     assert [panel["title"] for panel in page.evaluate(SEEN)] == ["IOPS and latency"]
     lacking = page.locator("[data-charts-lacking]")
-    expect(lacking).to_contain_text("Not shown, no reads or writes in this time: Latency of reads")
-    expect(lacking).to_contain_text("Not shown, no cache in this time: Hit rate, Cache contents")
+    expect(lacking).to_contain_text(
+        "Not shown, no reads or writes in this period: Latency of reads"
+    )
+    expect(lacking).to_contain_text("Not shown, no cache in this period: Hit rate, Cache contents")
     assert complaints == []
     context.close()
 
@@ -329,7 +331,7 @@ def test_the_live_view_shows_each_second_as_it_comes(
     context = browser.new_context()
     page, complaints = opened(context, served, there, "15m")
     page.get_by_role("button", name="Show live figures").click()
-    expect(page.get_by_text("Live figures begin")).to_be_visible()
+    expect(page.get_by_text("Starting live figures")).to_be_visible()
     for iops in (120, 340):
         seconds = [
             {"at": 0.0, "read_iops": 1.0 * iops - each, "write_iops": 7.0, "read_ms": 0.4}

@@ -23,7 +23,7 @@ UNPROCESSABLE = (
 
 
 def reach(page: Page, wanted: Locator, key: str = "Tab") -> None:
-    """Go on with the key until the element has the focus, as somebody without a mouse does."""
+    """Go on with the key until the element has the focus, as a person without a mouse does."""
     for _ in range(MOST_KEYS):
         if wanted.evaluate("(element) => element === document.activeElement"):
             return

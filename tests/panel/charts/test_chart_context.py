@@ -307,10 +307,10 @@ def test_a_hit_rate_of_few_accesses_is_apart_from_the_others(staff: Client) -> N
             start=timezone.now() - timedelta(seconds=40),
         )  # fmt: skip
     found = staff.get(reverse("volume-series", args=[there.volume.key])).json()
-    told, faint = found["series"]["hit_rate"], found["faint"]["hit_rate"]
-    assert set(told) == {None, 0.9}
+    values, faint = found["series"]["hit_rate"], found["faint"]["hit_rate"]
+    assert set(values) == {None, 0.9}
     assert set(faint) == {None, 0.6}
-    assert all(one is None or other is None for one, other in zip(told, faint, strict=True))
+    assert all(one is None or other is None for one, other in zip(values, faint, strict=True))
 
 
 def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
@@ -374,7 +374,7 @@ def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
     assert ">Hit rate</th>" not in text
     answer = staff.get(reverse("volume-series", args=[there.key])).json()
     assert (
-        answer["lacking"]["hits"] == "no cache in this time"
+        answer["lacking"]["hits"] == "no cache in this period"
         and "operations" not in answer["lacking"]
     )
 
@@ -388,7 +388,7 @@ def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
 def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
     volume = sampled(age=timedelta(hours=3)).volume
     text = page(staff, volume, range="1h")
-    assert 'data-charts-nearest="last"> No figures in this time. The last ones:' in text
+    assert 'data-charts-nearest="last"> No data for this period. Latest data:' in text
     assert 'data-charts-nearest="first" hidden' in text
     assert "The first data point appears" not in text
     assert "200 reads" in page(staff, volume, range="6h")
@@ -402,13 +402,15 @@ def test_a_volume_that_is_not_created_yet_has_no_charts(staff: Client) -> None:
 
 def test_customers_are_told_in_plain_words(rf: RequestFactory) -> None:
     volume = sampled().volume
-    for person, told in ((make.user(), True), (make.staff_user(), False)):
+    for person, is_customer in ((make.user(), True), (make.staff_user(), False)):
         request = rf.get("/")
         request.user = person
         text = render_to_string("parts/_charts.html", chart_context(volume, request))
-        assert ("Reads from SSD" in text) is told
-        assert ("Cache contents" in text) is not told
-        assert any(word in text for word in ("Dirty", "IOPS", "Hit rate", "host")) is not told
+        assert ("Reads from SSD" in text) is is_customer
+        assert ("Cache contents" in text) is not is_customer
+        assert (
+            any(word in text for word in ("Dirty", "IOPS", "Hit rate", "host")) is not is_customer
+        )
 
 
 def test_members_get_the_figures_of_their_volumes_alone(client: Client) -> None:

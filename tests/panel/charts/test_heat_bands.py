@@ -39,7 +39,7 @@ def test_the_busy_share_is_judged_by_the_hosts_limit(busy: float, band: str) -> 
     assert busy_heat(busy, 90).band == band
 
 
-def test_a_share_that_nobody_counts_is_unknown() -> None:
+def test_a_share_that_is_not_counted_is_unknown() -> None:
     assert busy_heat(None, 90) == UNKNOWN
 
 

@@ -271,9 +271,9 @@ def spaces(*used: float | None, days: float = 1) -> Series:
     ],
 )
 def test_the_pace_of_a_time_tells_when_the_ssds_are_full(measured: Series, words: str) -> None:
-    told = until_full(measured)
-    assert told.endswith(words)
-    assert bool(told) is bool(words)
+    answered = until_full(measured)
+    assert answered.endswith(words)
+    assert bool(answered) is bool(words)
 
 
 def test_the_fleet_tells_how_many_reads_and_writes_wait(staff: Client) -> None:
@@ -336,9 +336,9 @@ def test_a_disk_of_an_array_has_charts_of_its_own_beside_those_who_use_the_array
         )
     query = {"range": "1h", "disk": "sdb"}
     answer = staff.get(reverse("host-series", args=[there.host.key]), query).json()
-    told = {name: set(values) - {None} for name, values in answer["series"].items()}
-    assert (told["busy_md1"], told["busy_sdb"]) == ({0.5}, {0.75})
-    assert (told["volume_1_in_flight"], told["unexplained_in_flight"]) == ({0.5}, {0.5})
+    answered = {name: set(values) - {None} for name, values in answer["series"].items()}
+    assert (answered["busy_md1"], answered["busy_sdb"]) == ({0.5}, {0.75})
+    assert (answered["volume_1_in_flight"], answered["unexplained_in_flight"]) == ({0.5}, {0.5})
     assert answer["labels"]["volume_1_in_flight"] == str(there.volume)
     page = staff.get(reverse("host", args=[there.host.key]), query).content.decode()
     assert "md1 by volume" in page and "sdb: IOPS and latency" in page

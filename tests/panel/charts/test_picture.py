@@ -115,7 +115,7 @@ def test_another_volume_is_laid_over_by_its_name_or_its_key(staff: Client) -> No
 
 
 @pytest.mark.parametrize("text", ["", "nobody's", "twice"])
-def test_a_volume_that_nobody_can_mean_is_told_of(staff: Client, text: str) -> None:
+def test_an_unknown_or_ambiguous_volume_is_reported(staff: Client, text: str) -> None:
     there = reading(scene(), 100)
     for _ in range(2):
         named(scene(), "twice")
@@ -174,7 +174,7 @@ def test_a_job_of_another_volume_is_none_to_compare_with(staff: Client) -> None:
     foreign = ended(job(scene()), 35, 25)
     there = reading(scene(), 100)
     assert figures(staff, there, over="job", job=foreign.key)["over"] is None
-    assert "There is no such change" in page(staff, there, over="job", job=foreign.key)
+    assert "This change does not exist" in page(staff, there, over="job", job=foreign.key)
 
 
 def test_a_customer_compares_with_the_changes_that_they_see(client: Client) -> None:

@@ -96,7 +96,7 @@ def test_the_result_and_a_comparison_are_shown(tiercel: Tiercel, here: Scene) ->
     assert "lvmcache won" in shown.out and "slower by" in shown.out
     assert f"{key}.1" in tiercel("benchmark", "show", key, "--runs").out
     compared = tiercel("benchmark", "compare", key, "published")
-    assert compared.code == 0 and "Differs, so nothing is claimed" in compared.out
+    assert compared.code == 0 and "Differs, so there is no verdict" in compared.out
     assert tiercel("benchmark", "compare", "nothing").code != 0
 
 

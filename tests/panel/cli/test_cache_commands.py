@@ -105,7 +105,7 @@ def test_a_cache_that_is_so_already_is_no_job(tiercel: Tiercel, there: Scene) ->
     for command in (("cache", "remove", "--yes"), ("cache", "plan", "--none")):
         ran = tiercel(*command, there.volume.key)
         assert (ran.code, Job.objects.count()) == (0, 0)
-        assert "nothing would be done" in ran.out
+        assert "there is nothing to do" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_an_order_shows_its_money_before_it_is_placed(tiercel: Tiercel, acme: Sh
 
 
 def test_staff_see_how_forecasts_held(tiercel: Tiercel, there: Scene) -> None:
-    assert tiercel("calibration").out == "No forecast was measured yet.\n"
+    assert tiercel("calibration").out == "No forecast has been measured yet.\n"
     held_order(0.4)
     shown = tiercel("calibration").out
     assert "own_traffic" in shown and "30.0 points" in shown

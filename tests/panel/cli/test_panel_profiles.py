@@ -43,7 +43,7 @@ def test_only_its_owner_may_read_it(file: PanelFile) -> None:
 def test_a_file_that_others_may_read_is_not_used(file: PanelFile) -> None:
     file.write()
     file.path.chmod(0o640)
-    with pytest.raises(CommandError, match="Others may read") as refused:
+    with pytest.raises(CommandError, match="Other users can read") as refused:
         read_file()
     assert "chmod 600" in refused.value.correction
 

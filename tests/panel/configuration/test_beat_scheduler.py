@@ -147,7 +147,7 @@ def test_while_redis_is_away_nothing_is_sent_and_nothing_lost(
         assert scheduler.tick() == REST_SECONDS
     assert sent == []
     assert descriptors() <= before
-    assert len([line for line in caplog.messages if "Redis is away" in line]) == 1
+    assert len([line for line in caplog.messages if "Redis is unavailable" in line]) == 1
     scheduler.redis = here
     scheduler.tick()
     assert len(sent) == 1

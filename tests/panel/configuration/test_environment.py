@@ -103,7 +103,7 @@ def test_anything_but_a_postgresql_database_is_refused(url: str) -> None:
         database(url)
 
 
-def test_celery_is_told_a_redis_socket_in_its_own_spelling() -> None:
+def test_celery_gets_a_redis_socket_in_its_own_spelling() -> None:
     assert broker("unix:///run/r.sock?db=2") == "redis+socket:///run/r.sock?virtual_host=2"
     assert broker("rediss://redis.example:6380/2") == "rediss://redis.example:6380/2"
 

@@ -40,7 +40,7 @@ def paths() -> list[str]:
     return paths
 
 
-def test_every_address_that_lets_in_whoever_has_it_is_masked() -> None:
+def test_every_address_that_grants_access_is_masked() -> None:
     assert len(paths()) >= 7
     for path in paths():
         record = logging.LogRecord("x", logging.WARNING, "", 1, "Not Found: %s", (path,), None)

@@ -25,7 +25,7 @@ class Payload:
         return Path.write_text, (self.place, "run")
 
 
-def test_a_value_that_somebody_else_wrote_runs_no_code(tmp_path: Path) -> None:
+def test_a_foreign_value_runs_no_code(tmp_path: Path) -> None:
     key = f"thief:{uuid.uuid4().hex}"
     written = tmp_path / "written"
     assert isinstance(cache._connections.settings["default"], dict)  # type: ignore[attr-defined]
@@ -65,7 +65,7 @@ def test_numbers_are_counted_by_redis() -> None:
         b"[" * 9999,
     ],
 )
-def test_what_somebody_else_wrote_counts_no_tries(text: bytes) -> None:
+def test_a_foreign_value_counts_no_attempts(text: bytes) -> None:
     key = uuid.uuid4().hex
     with redis_client.client() as redis:
         redis.set(cache.make_key(name := f"thief:{key}"), text, ex=10)

@@ -17,8 +17,8 @@ from panel.deliveries.failure_words import failure_words
         (ConnectionRefusedError(111, "Connection refused"), "The server refused the connection."),
         (socket.gaierror(-2, "Name or service not known"), "The name of the server is not known"),
         (TimeoutError("timed out"), "The server did not answer in time."),
-        (ConnectionResetError(104, "Connection reset by peer"), "The server broke the connection."),
-        (smtplib.SMTPServerDisconnected("gone"), "The server broke the connection."),
+        (ConnectionResetError(104, "reset by peer"), "The server closed the connection."),
+        (smtplib.SMTPServerDisconnected("gone"), "The server closed the connection."),
         (OSError(113, "No route to host"), "The server cannot be reached: No route to host."),
         (
             smtplib.SMTPAuthenticationError(535, b"5.7.8 bad credentials"),
@@ -26,10 +26,10 @@ from panel.deliveries.failure_words import failure_words
         ),
         (
             smtplib.SMTPRecipientsRefused({"a@example.org": (550, b"no such user")}),
-            "The server does not take mail for a@example.org: 550 no such user",
+            "The server does not accept mail for a@example.org: 550 no such user",
         ),
         (ssl.SSLCertVerificationError(1, "x"), "The certificate of the server is not trusted"),
-        (ValueError("nobody to send it to"), "nobody to send it to"),
+        (ValueError("the route has no person"), "the route has no person"),
         (OSError(), "OSError"),
     ],
 )  # fmt: skip

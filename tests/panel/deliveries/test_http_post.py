@@ -80,7 +80,7 @@ def test_a_header_that_cannot_be_sent_is_not_repeated(there: str, value: str) ->
 def test_what_another_service_says_is_not_told() -> None:
     with (
         listening(b"SSH-2.0-OpenSSH_9.2p1 Debian\r\n") as url,
-        pytest.raises(NoResponse, match=r"The answer is no HTTP\.\Z"),
+        pytest.raises(NoResponse, match=r"The answer is not HTTP\.\Z"),
     ):
         post(url, b"", {}, seconds=5)
 

@@ -70,7 +70,7 @@ def _strings(told: Any) -> Iterator[str]:
 
 
 def marked(text: str) -> str:
-    """As a translation that can be told from text that was never asked for one."""
+    """As a translation that is distinguishable from untranslated text."""
     return f"{BEGIN}{text}{END}"
 
 

@@ -63,7 +63,7 @@ def test_the_choice_leads_nowhere_else(acme: Shop, back: str) -> None:
     assert speak(browser(acme.owner), "de", back) == "/"
 
 
-def test_a_language_that_nobody_offers_changes_nothing(acme: Shop) -> None:
+def test_a_language_that_is_not_offered_changes_nothing(acme: Shop) -> None:
     client = browser(acme.owner)
     speak(client, "tlh")
     assert User.objects.get(pk=acme.owner.pk).language == ""
@@ -118,7 +118,7 @@ def test_an_e_mail_speaks_the_language_of_its_reader(settings: Settings) -> None
     settings.SMTP_HOST = "localhost"
     there = case()
     User.objects.filter(pk=there.viewer.pk).update(language="de")
-    notice_delivery.tell(there.order, NoticeKind.DONE)
+    notice_delivery.notify(there.order, NoticeKind.DONE)
     deliver_due(NOTICE_MAILS)
     german, *_ = [each for each in mail.outbox if each.to == [there.viewer.email]]
     assert german.subject.endswith("jetzt Tarif Fast")
@@ -134,7 +134,7 @@ def test_a_forgotten_password_is_mailed_about_in_german(acme: Shop, settings: Se
     background_mail.POST.submit(int).result()
     sent = mail.outbox[-1]
     assert sent.subject == "[Tiercel] Passwort zurücksetzen"
-    assert "Öffnen Sie diesen Link und wählen Sie eines" in sent.body
+    assert "Öffnen Sie diesen Link, um es festzulegen" in sent.body
     assert "/account/password/reset/key/" in sent.body
 
 

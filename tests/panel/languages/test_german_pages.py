@@ -25,7 +25,7 @@ from tests.panel.cast import people as people
 from tests.panel.languages.page_texts import marked, texts_of, unmarked
 from tests.panel.permissions import ROLES, TABLE, Row
 from tests.panel.portal.shop import Shop, buyer, plan, shop
-from tests.panel.portal.test_report import sold, told
+from tests.panel.portal.test_report import past_order, sold
 from tests.panel.portal.test_volume_cards import cached_shop, on_trial, slow_shop
 from tests.storage.metrics.samples.rounds import NOON
 
@@ -111,7 +111,7 @@ def _marks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def strange(page: str) -> list[str]:
-    """The words of a page that nobody asked a translation for."""
+    """The untranslated words of a page."""
     return [word for word in unmarked(page) if word not in NAMES]
 
 
@@ -254,7 +254,7 @@ def test_every_text_of_a_report_is_asked_a_translation_for(
 ) -> None:
     settings.TIERCEL_PROOF_SECONDS, settings.TIERCEL_PROOF_WARM_SECONDS = 60, 120
     settings.TIERCEL_SAMPLE_SECONDS, settings.TIERCEL_CUSTOMERS_MAY_ORDER = 10, True
-    past = told(after, seconds=seconds)
+    past = past_order(after, seconds=seconds)
     sold(past)
     client = buyer(past.shop.owner)
     for name, key in (

@@ -63,7 +63,7 @@ def test_a_row_is_itself_whatever_others_are_called() -> None:
     assert field().clean(acme) == acme
 
 
-def test_a_name_that_nobody_has_is_refused() -> None:
+def test_an_unknown_name_is_refused() -> None:
     make.customer("Acme Ltd")
     with pytest.raises(ValidationError, match="There is no customer “Bluewater”"):
         field().clean("Bluewater")
@@ -84,7 +84,7 @@ def test_a_field_shows_a_key_by_its_name() -> None:
     assert field().prepare_value("Acme") == "Acme"
 
 
-def test_no_text_means_nobody() -> None:
+def test_no_text_means_no_row() -> None:
     Customer.objects.create(name="Acme Ltd")
     assert by_id(Customer.objects.all(), "") is None
     assert by_id(Customer.objects.all(), "Acme Ltd · ") is None

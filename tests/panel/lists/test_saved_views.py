@@ -43,7 +43,7 @@ def test_the_same_name_replaces_the_view(staff: Client) -> None:
     assert [view.query for view in SavedView.objects.all()] == ["state=dirty"]
 
 
-def test_a_view_is_nobody_elses(staff: Client) -> None:
+def test_a_view_is_hidden_from_other_people(staff: Client) -> None:
     save(staff, "Mine")
     view = SavedView.objects.get()
     other = Client()

@@ -160,7 +160,7 @@ ACCESS = """
 
 
 @pytest.mark.parametrize(("words", "live"), [((), 0), (("--keep-tokens",), 1)])
-def test_what_lets_somebody_in_without_a_password_does_not_come_back(
+def test_access_without_a_password_is_not_restored(
     tmp_path: Path, new_database: Callable[..., str], words: tuple[str, ...], live: int
 ) -> None:
     boss, ann = make.staff_user("boss@example.org"), make.user("ann@example.org")
@@ -253,10 +253,10 @@ def test_a_damaged_backup_changes_nothing(
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 2000])
-def test_what_is_no_backup_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x"
     path.write_bytes(content)
-    with pytest.raises(backup.BackupError, match="is no backup"):
+    with pytest.raises(backup.BackupError, match="is not a backup"):
         backup.read_backup(path)
 
 

@@ -61,7 +61,7 @@ def test_the_owners_role_is_a_problem(owned: Callable[[str], None]) -> None:
 
 
 @pytest.mark.django_db
-def test_an_empty_database_is_told_to_migrate(owned: Callable[[str], None]) -> None:
+def test_an_empty_database_needs_a_migration(owned: Callable[[str], None]) -> None:
     owned("postgres")
     assert doctor.check("migrations").correction == "run `manage.py migrate`"
 

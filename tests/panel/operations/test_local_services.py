@@ -138,7 +138,7 @@ def test_a_socket_folder_open_to_others_is_refused(place: Place) -> None:
 def test_a_socket_folder_that_is_a_link_is_refused(place: Place, tmp_path: Path) -> None:
     place.sockets.symlink_to(tmp_path)
     try:
-        with pytest.raises(ServiceError, match="not our folder"):
+        with pytest.raises(ServiceError, match="not a folder of this user"):
             local_services.start_services([Redis(place)])
     finally:
         place.sockets.unlink()

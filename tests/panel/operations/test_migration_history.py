@@ -121,7 +121,7 @@ def test_a_panel_of_single_migrations_gets_the_schema_of_a_new_one_and_keeps_its
         limited = app.execute(LIMITED).fetchone()
     assert found == ROWS
     assert limited == (0, 0), "20 ms was the default, which no person had set"
-    with django_db_blocker.unblock(), records_of(there), row_security.inside(row_security.ALL):
+    with django_db_blocker.unblock(), records_of(there), row_security.scope(row_security.ALL):
         assert migration_history.known() <= set(migration_history.applied(connection))
         for model in apps.get_models():
             list(model._default_manager.all())

@@ -87,7 +87,7 @@ def test_a_volume_that_left_its_customer_amid_the_order_is_not_theirs() -> None:
     acme, fast = shop(), plan()
     asked = acme.volume
     ownership.disown(acme.volume)
-    with row_security.inside(str(acme.owner.pk)), pytest.raises(OrderRefused) as refused:
+    with row_security.scope(str(acme.owner.pk)), pytest.raises(OrderRefused) as refused:
         place_order(OrderRequest(volume=asked, plan=fast, actor=acme.owner))
     assert refused.value.code == "not_allowed"
     assert not Order.objects.exists()

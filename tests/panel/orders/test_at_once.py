@@ -58,7 +58,7 @@ def test_of_many_clicks_one_is_the_order_and_of_two_orders_one_fits_the_cap(
     assert Job.objects.count() == 1
 
 
-def test_one_word_is_taken_and_one_end_is_told(
+def test_one_decision_is_taken_and_one_end_is_reported(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.TIERCEL_BILLING_URL = "https://billing.example"

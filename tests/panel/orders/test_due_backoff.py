@@ -77,7 +77,7 @@ def test_the_longer_it_lasts_the_longer_is_the_pause(
     assert due_orders.due_at_period_end(timezone.now() + pause + LEAST) == [leaving]
 
 
-def test_it_is_told_when_what_is_in_the_way_changes_and_not_each_time(
+def test_an_obstacle_is_reported_when_it_changes_and_not_each_time(
     leaving: Order, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", logger="panel.orders")

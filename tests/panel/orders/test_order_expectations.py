@@ -168,12 +168,12 @@ def test_a_cache_that_was_taken_back_before_it_was_measured_counts_as_no_gain() 
 
 def test_results_are_those_of_other_customers_too_and_the_wall_stands_afterwards() -> None:
     proven(make.volume(customer=make.customer("Other")))
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         assert len(measured()) == 1
         assert not Proof.objects.exists()
 
 
-def test_a_trial_is_offered_where_nobody_knows_and_the_provider_allows_it(
+def test_a_trial_is_offered_where_the_effect_is_unknown_and_the_provider_allows_it(
     settings: Settings,
 ) -> None:
     _, found = shelf()

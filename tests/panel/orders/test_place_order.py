@@ -71,12 +71,12 @@ def test_staff_order_nothing_in_a_customers_name() -> None:
     assert refusal(acme, fast, actor=make.staff_user()).code == "not_allowed"
 
 
-def test_where_the_provider_sells_elsewhere_nobody_orders(settings: Settings) -> None:
+def test_where_the_provider_sells_elsewhere_no_one_orders(settings: Settings) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = False
     assert refusal(shop(), plan()).code == "not_allowed"
 
 
-def test_a_suspended_customer_orders_nothing_and_is_told_what_stays() -> None:
+def test_a_suspended_customer_orders_nothing_and_learns_what_is_kept() -> None:
     acme, fast = shop(), plan()
     Customer.objects.filter(pk=acme.customer.pk).update(suspended_at=timezone.now())
     refused = refusal(acme, fast)
@@ -168,7 +168,7 @@ def test_work_of_the_provider_bars_an_order_without_being_shown() -> None:
     assert by_staff.key not in refused.message
 
 
-def test_an_order_whose_job_has_just_ended_is_in_nobodys_way() -> None:
+def test_an_order_whose_job_has_just_ended_blocks_nothing() -> None:
     acme, fast = shop(), plan()
     first = buy(acme, fast)
     Job.objects.update(state=State.FAILED, ended_at=timezone.now())
@@ -200,7 +200,7 @@ def test_a_receiver_that_fails_undoes_the_whole_order() -> None:
     assert not Job.objects.exists()
 
 
-def test_with_a_billing_system_no_worker_is_told_before_its_answer(
+def test_with_a_billing_system_no_worker_is_notified_before_its_answer(
     settings: Settings, sent: list[int]
 ) -> None:
     settings.TIERCEL_BILLING_URL = "https://billing.example"

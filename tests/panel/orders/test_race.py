@@ -31,7 +31,7 @@ def at_once(acts: Sequence[tuple[User, Callable[[User], Order]]]) -> list[str]:
 
     def act(person: User, ask: Callable[[User], Order]) -> str:
         try:
-            with row_security.inside(str(person.pk)):
+            with row_security.scope(str(person.pk)):
                 together.wait(30)
                 ask(person)
         except OrderRefused as refused:

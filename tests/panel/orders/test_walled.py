@@ -28,23 +28,23 @@ def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
     acme, fast = shop(), plan()
     acme.customer.members.create(user=make.user(), role="viewer")
     mandate(acme.customer)
-    with row_security.inside(str(acme.owner.pk)):
+    with row_security.scope(str(acme.owner.pk)):
         assert choices(snapshots_of([acme.volume])[0])
         asked = buy(acme, fast)
         assert asked.state == OrderState.AUTHORISING
         authorisation.cancel_order(asked, Requester(acme.owner, None))
     settings.TIERCEL_BILLING_URL = ""
-    with row_security.inside(str(acme.owner.pk)):
+    with row_security.scope(str(acme.owner.pk)):
         first = buy(acme, fast)
     end(Job.objects.get(pk=first.job_id), State.FAILED)
-    with row_security.inside(str(acme.owner.pk)):
+    with row_security.scope(str(acme.owner.pk)):
         second = buy(acme, fast)  # and the first one, whose job is over, ends here
     first.refresh_from_db()
     assert first.state == OrderState.FAILED
     assert Notice.objects.filter(order=first).count() == 2
     finish(second)
     has_cache(acme)
-    with row_security.inside(str(acme.owner.pk)):
+    with row_security.scope(str(acme.owner.pk)):
         back = take_back(second, acme.owner)
     assert Order.objects.get(pk=back.pk).state == OrderState.RUNNING
 
@@ -53,6 +53,6 @@ def test_a_plan_of_hosts_that_a_member_cannot_see_is_not_offered_for_theirs() ->
     acme = shop()
     plan("Elsewhere").hosts.add(make.host())
     plan("Here").hosts.add(acme.there.host)
-    with row_security.inside(str(acme.owner.pk)):
+    with row_security.scope(str(acme.owner.pk)):
         offered = choices(snapshots_of([acme.volume])[0])
     assert [each.offer.name for each in offered] == ["No cache", "Here"]

@@ -63,7 +63,7 @@ def browser(user: User) -> Client:
 
 
 def buyer(user: User) -> Client:
-    """Somebody who has just shown who they are: what costs may be confirmed."""
+    """A user who has just confirmed their identity and may order what costs money."""
     return prove(browser(user), user)
 
 

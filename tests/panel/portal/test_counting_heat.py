@@ -34,7 +34,7 @@ def test_an_owner_ends_the_counting_and_what_was_counted_is_deleted() -> None:
     count_heat(acme.volume, 2, database_now())
     SizeForecast.objects.create(volume=acme.volume, made_at=database_now())
     client = browser(acme.owner)
-    assert "we count how soon your volume uses the same data again" in seen(
+    assert "we measure how soon your volume uses the same data again" in seen(
         client, "my-volume", acme.volume.key
     )
     url = reverse("my-heat", args=[acme.volume.key])
@@ -42,8 +42,8 @@ def test_an_owner_ends_the_counting_and_what_was_counted_is_deleted() -> None:
     assert not counts(acme.volume)
     assert not HeatDay.objects.exists() and not SizeForecast.objects.exists()
     text = seen(client, "my-volume", acme.volume.key)
-    assert "This is not counted now. Forecasts are less exact." in text
-    assert "we count how soon" not in text
+    assert "This measurement is off, so forecasts are less exact." in text
+    assert "we measure how soon" not in text
     client.post(url)
     assert counts(acme.volume)
 
@@ -55,8 +55,8 @@ def test_where_the_host_counts_nothing_the_page_does_not_say_that_it_does(
     acme = shop()
     Host.objects.update(hello=hello)
     text = seen(browser(acme.owner), "my-volume", acme.volume.key)
-    assert "The server of your volume does not count it at present." in text
-    assert "we count how soon" not in text and "allow-heat" not in text
+    assert "Your volume's server is not measuring this at the moment" in text
+    assert "we measure how soon" not in text and "allow-heat" not in text
 
 
 def test_a_viewer_and_a_stranger_change_nothing() -> None:

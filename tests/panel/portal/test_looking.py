@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
 OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"
 
 
-def test_the_list_shows_ones_own_volumes_and_nobody_elses() -> None:
+def test_the_list_shows_only_ones_own_volumes() -> None:
     acme, zebra = shop(), shop("Zebra")
     text = seen(browser(acme.owner), "my-volumes")
     assert acme.volume.label in text
@@ -82,7 +82,7 @@ def test_staff_who_are_members_find_their_customers_volumes_only() -> None:
     assert client.get(reverse("my-volume", args=[zebra.volume.key])).status_code == 404
 
 
-def test_nobody_looks_without_signing_in(client: Client) -> None:
+def test_the_pages_require_a_sign_in(client: Client) -> None:
     response = client.get(reverse("my-volumes"))
     assert response.status_code == 302
     assert "login" in response["Location"]
@@ -146,7 +146,7 @@ def test_a_volume_that_changed_hands_brings_nothing_of_its_former_customer() -> 
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
-def test_an_order_of_the_former_customer_stays_hidden_whoever_made_it(is_gone: bool) -> None:
+def test_an_order_of_the_former_customer_stays_hidden(is_gone: bool) -> None:
     """An account that is gone since, and a person who belongs to both."""
     acme, zebra = shop(), shop("Zebra")
     zebra.customer.members.create(user=acme.owner, role="viewer")
@@ -197,14 +197,14 @@ def test_figures_of_before_are_not_told_to_the_new_customer() -> None:
         take(acme.there.host, 10 * n, figures, start=at)
     client, key = browser(zebra.owner), acme.volume.key
 
-    def told() -> tuple[set[float], bool, bool]:
+    def figures_seen() -> tuple[set[float], bool, bool]:
         series = client.get(reverse("volume-series", args=[key])).json()["series"]["read_iops"]
         table = client.get(reverse("volume-csv", args=[key])).content.decode()
         return {*series} - {None}, ",200.0," in table, "200 reads" in seen(client, "my-charts", key)
 
-    assert told() == ({200}, True, True)
+    assert figures_seen() == ({200}, True, True)
     Volume.objects.filter(pk=acme.volume.pk).update(customer=zebra.customer)
-    assert told() == (set(), False, False)
+    assert figures_seen() == (set(), False, False)
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM storage_sample WHERE volume_id = %s", [acme.volume.pk])
         assert cursor.fetchone()[0] == 2

@@ -1,4 +1,4 @@
-"""What customers are told of an order, from its records alone."""
+"""What customers read about an order, from its records alone."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_an_operator_of_the_customer_may_order() -> None:
     assert order(buyer(person), acme.volume, fast).status_code == 302
 
 
-def test_where_customers_may_not_order_nobody_can(settings: Settings) -> None:
+def test_no_customer_can_order_while_ordering_is_closed(settings: Settings) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = False
     acme, fast = shop(), plan()
     client = buyer(acme.owner)
@@ -391,7 +391,7 @@ def provided() -> Shop:
     return acme
 
 
-def test_nobody_is_asked_for_a_password_where_nothing_is_charged(settings: Settings) -> None:
+def test_no_password_is_asked_for_where_nothing_is_charged(settings: Settings) -> None:
     settings.TIERCEL_TRIAL_DAYS = 7.0
     acme, fast = shop(), plan()
     client = browser(acme.owner)  # has proven nothing lately
@@ -438,7 +438,7 @@ def test_what_one_has_for_nothing_is_not_sold_as_news() -> None:
     acme, same = provided(), plan()
     client = browser(acme.owner)
     cards = seen(client, "my-plan", acme.volume.key)
-    assert "You have this already, free of charge." in cards
+    assert "You already have this cache, free of charge." in cards
     assert "Order anyway" in cards
     confirmation = seen(client, "my-plan-confirm", acme.volume.key, same.key)
     assert "Ordering it changes nothing but the price" in confirmation

@@ -140,7 +140,7 @@ def test_a_suspended_account_sees_so_and_can_choose_nothing() -> None:
     assert reverse("my-plan-confirm", args=[acme.volume.key, fast.key]) not in page
 
 
-def test_a_trial_is_offered_where_nobody_knows_and_ordered_for_nothing(settings: Settings) -> None:
+def test_a_trial_is_offered_without_a_forecast_and_costs_nothing(settings: Settings) -> None:
     acme, fast = shop(), plan()
     client = buyer(acme.owner)
     assert "Try free" not in seen(client, "my-plan", acme.volume.key)

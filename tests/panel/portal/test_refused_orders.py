@@ -108,7 +108,7 @@ WAYS: Final[dict[str, tuple[str, int, Callable[[Sale], object], str]]] = {
         "too_soon", 402, mandate(earliest_next_at=timezone.now() + timedelta(days=2)),
         "allows no charge until",
     ),
-    "a cap nobody knows": (
+    "an unknown cap": (
         "cap_unknown", 402, mandate(cap_charge_minor=None), "authorisation are unknown",
     ),
     "no authorisation": (
@@ -176,7 +176,7 @@ def asked(sale: Sale, settings: Settings) -> Order:
     return order
 
 
-def told(sale: Sale, order: Order) -> str:
+def order_page_text(sale: Sale, order: Order) -> str:
     order.refresh_from_db()
     return words(sale.client.get(reverse("my-order", args=[order.key])))
 
@@ -184,8 +184,8 @@ def told(sale: Sale, order: Order) -> str:
 def test_the_billing_systems_refusal_is_told_in_its_words(sale: Sale, asked: Order) -> None:
     with unchanged(sale):
         assert authorisation.refuse(asked, "Your card has expired.")
-        assert "Your card has expired." in told(sale, asked)
-        assert "Charged nothing" in told(sale, asked)
+        assert "Your card has expired." in order_page_text(sale, asked)
+        assert "Charged nothing" in order_page_text(sale, asked)
         assert asked.job is not None
         asked.job.refresh_from_db()
         assert (asked.state, asked.job.state) == ("refused", State.CANCELLED)
@@ -195,8 +195,8 @@ def test_a_billing_system_that_does_not_answer_costs_nothing(sale: Sale, asked: 
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
     with unchanged(sale):
         sweep_orders()
-        assert "did not answer in time" in told(sale, asked)
-        assert "Charged nothing" in told(sale, asked)
+        assert "did not answer in time" in order_page_text(sale, asked)
+        assert "Charged nothing" in order_page_text(sale, asked)
         assert (asked.state, asked.reason_code) == ("refused", "billing_timeout")
 
 
@@ -207,6 +207,6 @@ def test_a_job_that_fails_after_the_authorisation_costs_nothing(sale: Sale, aske
         error = {"code": "command_failed", "message": "lvconvert ended with code 5"}
         scene.end(asked.job, State.FAILED, error=error)
         sweep_orders()
-        assert "Charged nothing" in told(sale, asked)
-        assert "nothing was charged" in told(sale, asked).lower()
+        assert "Charged nothing" in order_page_text(sale, asked)
+        assert "nothing was charged" in order_page_text(sale, asked).lower()
         assert asked.state == "failed"

@@ -33,7 +33,7 @@ def minute(settings: Any) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
 
 
-def told(after: float = 0.7, *, seconds: float = 1000, **fields: Any) -> Past:
+def past_order(after: float = 0.7, *, seconds: float = 1000, **fields: Any) -> Past:
     """An order whose proof came as far as that."""
     past = ordered(**fields)
     sampled(past.volume, 0, 300, hit_rate=0.2)
@@ -51,7 +51,7 @@ def sold(past: Past) -> None:
 
 
 def test_a_report_begins_with_its_verdict() -> None:
-    past = told()
+    past = past_order()
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "It helped" in text
     assert "70 % of reads came from SSD (before: 20 %)." in text
@@ -65,7 +65,7 @@ def test_a_report_begins_with_its_verdict() -> None:
 
 
 def test_a_report_without_gain_offers_the_way_back_first() -> None:
-    past = told(after=0.2)
+    past = past_order(after=0.2)
     sold(past)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "No gain seen" in text
@@ -77,12 +77,12 @@ def test_a_report_without_gain_offers_the_way_back_first() -> None:
 
 
 def test_who_bought_a_cache_for_writes_is_not_urged_to_undo_it_for_its_reads() -> None:
-    past = told(after=0.2)
+    past = past_order(after=0.2)
     CachePlan.objects.filter(pk=past.order.to_plan_id).update(mode="writeback")
     sold(past)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "No gain seen for reads" in text
-    assert "Not worth its price" not in text
+    assert "Not worth the price" not in text
 
 
 def wrote(write_ms: float, *, reads: int = 2000) -> Past:
@@ -105,9 +105,9 @@ def test_a_report_tells_what_writes_gained_in_words_figures_and_method() -> None
     assert "It helped" in text
     assert "A write took 0.30 ms on average instead of 9.00 ms." in text
     assert "Average write time" in text
-    assert "the verdict is on reads and writes" in text
+    assert "the verdict covers reads and writes" in text
     assert "The slow disk handles" not in text
-    assert "Not worth its price" not in text
+    assert "Not worth the price" not in text
 
 
 def test_a_report_in_german_tells_of_writes_too() -> None:
@@ -118,14 +118,14 @@ def test_a_report_in_german_tells_of_writes_too() -> None:
     text = client.get(path, headers={"Accept-Language": "de"}).content.decode()
     assert "Ein Schreibzugriff dauerte im Durchschnitt" in text
     assert "Mittlere Schreibzeit" in text
-    assert "beurteilt der Bericht Lese- und Schreibzugriffe" in text
+    assert "der Bericht beurteilt daher Lese- und Schreibzugriffe" in text
 
 
 def test_where_writes_were_judged_and_gained_nothing_either_the_way_back_is_suggested() -> None:
     past = wrote(9.0)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "No gain seen" in text
-    assert "Not worth its price" in text
+    assert "Not worth the price" in text
 
 
 def test_the_report_of_a_volume_that_only_writes_shows_no_figure_of_reads() -> None:
@@ -140,17 +140,17 @@ def test_the_report_of_a_volume_that_only_writes_shows_no_figure_of_reads() -> N
 
 
 def test_who_chose_less_is_not_urged_to_buy_it_back() -> None:
-    past = told(after=0.05, intent=Intent.DOWNGRADE)
+    past = past_order(after=0.05, intent=Intent.DOWNGRADE)
     sold(past)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "Fewer reads come from SSD" in text
-    assert "Not worth its price" not in text
+    assert "Not worth the price" not in text
     revert = reverse("my-order-revert", args=[past.order.key])
     assert f'class="btn" href="{revert}"' in text
 
 
 def test_a_viewer_reads_the_report_but_takes_nothing_back() -> None:
-    past = told()
+    past = past_order()
     sold(past)
     viewer = make.user()
     past.shop.customer.members.create(user=viewer, role="viewer")
@@ -158,7 +158,7 @@ def test_a_viewer_reads_the_report_but_takes_nothing_back() -> None:
 
 
 def test_a_report_that_is_not_ready_says_when_and_asks_again() -> None:
-    past = told(seconds=440)
+    past = past_order(seconds=440)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "We are measuring until" in text
     assert 'http-equiv="refresh" content="5"' in text
@@ -166,14 +166,14 @@ def test_a_report_that_is_not_ready_says_when_and_asks_again() -> None:
 
 
 def test_who_waits_for_a_report_is_shown_all_of_it_when_it_is_there() -> None:
-    past = told()
+    past = past_order()
     path = reverse("my-report", args=[past.order.key])
     response = browser(past.shop.owner).get(path, headers={"HX-Request": "true"})
     assert response["HX-Refresh"] == "true"
 
 
 def test_the_volumes_page_tells_in_short_what_its_last_order_brought() -> None:
-    past = told()
+    past = past_order()
     sold(past)
     text = seen(browser(past.shop.owner), "my-volume", past.volume.key)
     assert "Result of your last change" in text
@@ -188,7 +188,7 @@ def test_an_order_that_was_just_done_has_a_page_before_its_proof_has_a_row() -> 
 
 
 def test_the_print_view_is_the_report_and_nothing_else() -> None:
-    past = told()
+    past = past_order()
     text = seen(browser(past.shop.owner), "my-report", past.order.key, print="1")
     assert "It helped" in text
     assert "topnav" not in text
@@ -210,7 +210,7 @@ def test_the_print_view_is_the_report_and_nothing_else() -> None:
     ],
 )
 def test_what_was_expected_stands_beside_what_came(expected: dict[str, Any], said: str) -> None:
-    past = told()
+    past = past_order()
     Order.objects.filter(pk=past.order.pk).update(expected=expected)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert said in on_one_line(text)
@@ -218,7 +218,7 @@ def test_what_was_expected_stands_beside_what_came(expected: dict[str, Any], sai
 
 
 def test_no_page_reads_the_blocks_that_only_comparing_needs() -> None:
-    past = told()
+    past = past_order()
     sold(past)
     client = browser(past.shop.owner)
     with CaptureQueriesContext(connection) as asked:
@@ -229,7 +229,7 @@ def test_no_page_reads_the_blocks_that_only_comparing_needs() -> None:
 
 
 def test_a_stranger_finds_no_report() -> None:
-    past, other = told(), ordered(at=302)
+    past, other = past_order(), ordered(at=302)
     client = browser(other.shop.owner)
     assert client.get(reverse("my-report", args=[past.order.key])).status_code == 404
 
@@ -246,11 +246,11 @@ def staff() -> Client:
 
 
 def test_the_ledger_counts_what_came_of_each_plan(staff: Client) -> None:
-    first = told()
+    first = past_order()
     good = CachePlan.objects.get(pk=first.order.to_plan_id)
     Order.objects.update(expected={"hit_rate_low": 0.6, "hit_rate_high": 0.8})
-    told(after=0.2, at=301, to_plan=good)
-    told(seconds=440, at=302)
+    past_order(after=0.2, at=301, to_plan=good)
+    past_order(seconds=440, at=302)
     response = staff.get(reverse("ledger"))
     assert response.status_code == 200
     everything = response.context["all"]
@@ -270,14 +270,14 @@ def test_the_ledger_asks_a_fixed_number_of_questions(
     staff: Client, django_assert_max_num_queries: Any
 ) -> None:
     for n in range(4):
-        told(at=300 + n)
+        past_order(at=300 + n)
     with django_assert_max_num_queries(14):
         staff.get(reverse("ledger"))
 
 
 def test_the_ledger_is_newest_first_and_sorted_by_a_click(staff: Client) -> None:
     # The first that was ordered was done last.
-    late, early = told(at=300), told(after=0.2, at=301)
+    late, early = past_order(at=300), past_order(after=0.2, at=301)
     Order.objects.filter(pk=late.order.pk).update(ended_at=at(2000))
     Order.objects.filter(pk=early.order.pk).update(ended_at=at(1000))
 
@@ -313,7 +313,7 @@ def test_an_empty_ledger_says_what_will_stand_in_it(staff: Client) -> None:
 
 
 def test_the_ledgers_csv_holds_every_order_and_no_formula(staff: Client) -> None:
-    past = told()
+    past = past_order()
     Volume.objects.filter(pk=past.volume.pk).update(label="=1+1")
     response = staff.get(reverse("ledger-csv"))
     (line,) = csv.DictReader(io.StringIO(response.content.decode()))
@@ -323,7 +323,7 @@ def test_the_ledgers_csv_holds_every_order_and_no_formula(staff: Client) -> None
 
 
 def test_staff_read_the_same_report_from_the_ledger(staff: Client) -> None:
-    past = told()
+    past = past_order()
     text = staff.get(reverse("report", args=[past.order.key])).content.decode()
     assert "It helped" in text
     assert "Undo order" not in text
@@ -335,7 +335,7 @@ def asked(user: Any, path: str) -> Any:
 
 
 def test_programs_read_the_proof_of_an_order() -> None:
-    past = told()
+    past = past_order()
     body = asked(past.shop.owner, f"/orders/{past.order.key}/proof").json()
     assert (body["state"], body["verdict"], body["confidence"]) == ("ready", "gain", 0.999)
     assert body["figures"]["hit_rate_after"] == pytest.approx(0.7, abs=0.001)
@@ -345,8 +345,8 @@ def test_programs_read_the_proof_of_an_order() -> None:
 
 
 def test_the_list_of_proofs_is_that_of_ones_own_and_narrowed_by_verdict() -> None:
-    past = told()
-    told(at=301)
+    past = past_order()
+    past_order(at=301)
     body = asked(past.shop.owner, "/proofs/").json()
     assert [item["order"]["key"] for item in body["items"]] == [past.order.key]
     assert asked(past.shop.owner, "/proofs/?verdict=loss").json()["items"] == []
@@ -354,7 +354,7 @@ def test_the_list_of_proofs_is_that_of_ones_own_and_narrowed_by_verdict() -> Non
 
 
 def test_what_cannot_be_told_has_its_reason_in_every_place(staff: Client) -> None:
-    past = told()
+    past = past_order()
     proof = Proof.objects.get()
     Proof.objects.filter(pk=proof.pk).update(
         state=ProofState.IMPOSSIBLE, verdict="", result={}, reason_code="gaps", reason="Missing."

@@ -1,4 +1,4 @@
-"""Why it is slow, for the customer who has the volume: plain words, and nobody else's name."""
+"""Why it is slow, for the volume's customer: plain words, and no other customer's name."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_time_in_which_it_was_another_customers_is_not_looked_at(acme: Custome
 
 def test_who_may_not_order_is_shown_no_plan(acme: Customer) -> None:
     text = read(person(acme, "viewer"), "my-slowness", key())
-    assert "Other volumes use" in text and "Show what a plan brings" not in text
+    assert "Other volumes use" in text and "Compare the plans" not in text
 
 
 def test_a_volume_that_is_fast_has_no_card_on_its_page(acme: Customer) -> None:

@@ -241,8 +241,8 @@ def test_the_list_of_seven_volumes_has_at_most_80_words(settings: Settings) -> N
 def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:
     acme = shop()
     running = job(acme.there, door=Origin.PORTAL, cache_plan=plan(), kind="remove-cache")
-    told = {"label": "lvm flush", "done_bytes": 40, "total_bytes": 100, "left_s": 75}
-    step(running, verb="cache.flush", state="running", op_id=OP_ID, progress=told)
+    progress = {"label": "lvm flush", "done_bytes": 40, "total_bytes": 100, "left_s": 75}
+    step(running, verb="cache.flush", state="running", op_id=OP_ID, progress=progress)
     client = browser(acme.owner)
     for name in ("my-volume", "my-running", "my-plan", "my-change"):
         key = running.key if name == "my-change" else acme.volume.key
@@ -261,12 +261,12 @@ def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "progress",
     [{}, {"done_bytes": 1}, {"done_bytes": "1", "total_bytes": "2"}, {"total_bytes": 0}],
 )
-def test_progress_that_a_host_cannot_tell_is_not_invented(told: dict[str, Any]) -> None:
+def test_progress_that_a_host_cannot_tell_is_not_invented(progress: dict[str, Any]) -> None:
     there = job(shop().there, door=Origin.PORTAL)
-    running = step(there, state="running", op_id=OP_ID, progress=told)
+    running = step(there, state="running", op_id=OP_ID, progress=progress)
     assert progress(there, [running]) is None
 
 

@@ -148,7 +148,7 @@ def test_another_change_before_the_end_makes_it_impossible(began: int, state: st
     assert proof.reason_code == ("changed" if state == "impossible" else "")
 
 
-def test_a_volume_that_is_somebody_elses_now_is_not_measured_for_who_had_it() -> None:
+def test_a_volume_with_another_customer_is_not_measured_for_the_former_one() -> None:
     past = faster()
     proof = begin_proof(past.order)
     take_away(past.volume)
@@ -197,7 +197,7 @@ def test_a_volume_that_was_hardly_watched_before_has_no_proof() -> None:
     assert (proof.state, proof.reason_code) == (ProofState.IMPOSSIBLE, "no_before")
 
 
-def test_too_few_reads_are_told_apart_from_missing_figures() -> None:
+def test_too_few_reads_are_not_missing_figures() -> None:
     idle = ordered()
     sampled(idle.volume, 0, 300, reads=5)
     assert proved(idle).reason_code == "too_little_load"
@@ -206,7 +206,7 @@ def test_too_few_reads_are_told_apart_from_missing_figures() -> None:
     assert proved(unseen).reason_code == "gaps"
 
 
-def test_samples_that_end_after_the_change_are_told_as_missing() -> None:
+def test_samples_that_end_after_the_change_are_reported_as_missing() -> None:
     past = ordered()
     sampled(past.volume, 0, 300)
     sampled(past.volume, 310, 370, hit_rate=0.7)
@@ -303,7 +303,7 @@ def test_a_volume_that_hardly_reads_is_judged_by_its_writes() -> None:
     assert told["blocks_compared"] == told["writes"]["blocks_compared"] == 6
 
 
-def test_of_a_plan_that_takes_no_writes_they_are_told_but_make_no_gain() -> None:
+def test_writes_of_a_plan_that_takes_none_are_reported_but_make_no_gain() -> None:
     past = ordered()
     sampled(past.volume, 0, 300, hit_rate=0.5, writes=500, write_ms=9.0)
     sampled(past.volume, 310, 900, hit_rate=0.5, writes=500, write_ms=3.0)
@@ -332,7 +332,7 @@ def test_fewer_reads_from_ssd_are_weighed_against_faster_writes(
     assert (proof.verdict, proof.result["is_weighed"]) == (verdict, True)
 
 
-def test_who_gives_up_a_cache_that_took_writes_is_told_what_they_lost() -> None:
+def test_giving_up_a_cache_that_took_writes_reports_the_loss() -> None:
     past = writeback(intent=Intent.DOWNGRADE)
     plan = past.order.to_plan
     Order.objects.filter(pk=past.order.pk).update(from_plan=plan, to_plan=None)
@@ -357,7 +357,7 @@ def test_a_proof_begun_before_writes_were_looked_at_is_one_of_reads() -> None:
     assert (proof.verdict, proof.result["writes"]) == ("gain", None)
 
 
-def test_a_proof_is_told_to_billing_with_the_verdict_on_all_and_charges_nothing(
+def test_a_proof_is_sent_to_billing_with_the_verdict_on_all_and_charges_nothing(
     settings: Any,
 ) -> None:
     settings.TIERCEL_BILLING_URL = "https://billing.example/tiercel"

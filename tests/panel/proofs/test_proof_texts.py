@@ -19,7 +19,7 @@ def proof(verdict: str = "gain", **told: Any) -> Proof:
     return Proof(order=order, state=ProofState.READY, verdict=verdict, result=result, was_warm=True)
 
 
-def test_a_gain_is_told_with_shares_times_and_confidence() -> None:
+def test_a_gain_is_reported_with_shares_times_and_confidence() -> None:
     assert proof_texts.headline(proof()) == "It helped"
     assert proof_texts.verdict(proof()) == (
         "62 % of reads came from SSD (before: 40 %). "
@@ -92,7 +92,7 @@ def of_writes(
     return made
 
 
-def test_a_gain_of_writes_is_told_as_one() -> None:
+def test_a_gain_of_writes_is_reported_as_one() -> None:
     said = of_writes(hit_rate_after=0.41)
     assert proof_texts.headline(said) == "It helped"
     assert proof_texts.chip(said).text == "gain"
@@ -117,7 +117,7 @@ def test_without_a_read_to_compare_only_writes_are_spoken_of() -> None:
 LONGER = {**WRITES, "verdict": "loss", "ms_after": 20.0, "times_low": 2.0, "times_high": 2.5}
 
 
-def test_writes_that_take_longer_are_told_whatever_the_plan() -> None:
+def test_writes_that_take_longer_are_reported_for_every_plan() -> None:
     lost = of_writes("loss", LONGER)
     assert proof_texts.headline(lost) == "Writes take longer than before"
     assert "A write took longer: 20.0 ms on average instead of 9.00 ms." in proof_texts.verdict(
@@ -140,7 +140,7 @@ def test_writes_that_take_longer_are_told_whatever_the_plan() -> None:
         ("loss", "loss", {}, "Fewer reads come from SSD than before"),
     ],
 )
-def test_who_won_here_and_lost_there_is_told_both(
+def test_a_gain_and_a_loss_are_both_reported(
     verdict: str, reads: str, told: dict[str, Any], headline: str
 ) -> None:
     times = {"read_times_low": 1.2, "read_times_high": 1.4} if told else {}
@@ -165,7 +165,7 @@ def test_no_gain_and_too_few_figures_are_said_in_so_many_words() -> None:
     assert proof_texts.confidence(proof("unclear")) == ""
 
 
-def test_a_cheaper_plan_that_does_as_well_is_told_as_no_loss() -> None:
+def test_a_cheaper_plan_that_does_as_well_is_no_loss() -> None:
     kept = proof("none")
     kept.order.intent = Intent.DOWNGRADE
     assert (proof_texts.headline(kept), proof_texts.chip(kept).text) == ("No loss seen", "no loss")
@@ -194,7 +194,7 @@ def test_a_cache_that_was_still_filling_and_averages_alone_are_said() -> None:
     ]
 
 
-def test_the_slowest_of_a_hundred_are_told_where_they_were_measured() -> None:
+def test_the_slowest_of_a_hundred_are_shown_where_they_were_measured() -> None:
     slowest = "99th percentile"
     assert slowest not in {row.label for row in proof_texts.rows(TOLD)}
     measured = {**TOLD, "read_ms_p99_before": 31.0, "read_ms_p99_after": 15.0}

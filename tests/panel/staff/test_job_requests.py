@@ -48,7 +48,7 @@ def cached(**fields: Any) -> Scene:
 
 
 @pytest.mark.parametrize("name", ["job-cancel", "preview-apply"])
-def test_somebody_elses_job_cannot_be_changed(client: Client, name: str) -> None:
+def test_the_job_of_another_customer_cannot_be_changed(client: Client, name: str) -> None:
     there = job(scene(), dry_run=True)
     sign_in(client, make.user())
     assert send(client, name, there.key).status_code == 404
@@ -57,7 +57,7 @@ def test_somebody_elses_job_cannot_be_changed(client: Client, name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["cache-form", "cache-remove", "volume-tag", "volume-discard"])
-def test_somebody_elses_volume_cannot_be_changed(client: Client, name: str) -> None:
+def test_the_volume_of_another_customer_cannot_be_changed(client: Client, name: str) -> None:
     there = scene()
     sign_in(client, make.user())
     assert send(client, name, there.volume.key, mode="writethrough").status_code == 404
@@ -66,7 +66,7 @@ def test_somebody_elses_volume_cannot_be_changed(client: Client, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["host-accept", "host-refresh"])
-def test_somebody_elses_host_cannot_be_changed(client: Client, name: str) -> None:
+def test_a_host_cannot_be_changed_by_a_customer(client: Client, name: str) -> None:
     there = scene()
     sign_in(client, make.user())
     assert send(client, name, there.host.key).status_code == 404

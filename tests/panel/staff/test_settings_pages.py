@@ -103,13 +103,13 @@ def test_samples_that_cannot_be_read_are_shown_and_why(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunk_store, "NOTED", f"test:{new_key()}")
-    assert "none asked for in a day, 0 set aside" in page(admin)
+    assert "none requested in a day, 0 set aside" in page(admin)
     start = datetime(2026, 11, 1, tzinfo=UTC)
     unread: dict[str, str] = {}
     assert readable(VOLUMES, Resolution.HOUR, start, 3, FORMAT, b"rust", unread) is None
     chunk_store.note_unreadable(unread)
     text = page(admin)
-    assert "1 asked for in a day, 0 set aside" in text
+    assert "1 requested in a day, 0 set aside" in text
     assert "volume 3, 1 hour, 2026-11-01 00:00 UTC: zlib" in text
 
 
@@ -178,11 +178,11 @@ def test_the_page_asks_for_the_state_of_the_workers_by_itself(admin: Client) -> 
 
 def test_a_webhook_that_takes_nothing_is_a_warning(admin: Client) -> None:
     row = webhook("https://scripts.example.org/")
-    assert "not taking events" not in page(admin)
+    assert "not accepting events" not in page(admin)
     Webhook.objects.filter(pk=row.pk).update(failures=3)
-    assert "1 webhook not taking events: see Webhooks." in page(admin)
+    assert "1 webhook not accepting events: see Webhooks." in page(admin)
     Webhook.objects.filter(pk=row.pk).update(failures=0, disabled_at=timezone.now())
-    assert "1 webhook not taking events: see Webhooks." in page(admin)
+    assert "1 webhook not accepting events: see Webhooks." in page(admin)
 
 
 def test_settings_that_are_not_set_or_need_a_look_are_shown_alone(

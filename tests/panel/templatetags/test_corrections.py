@@ -30,7 +30,7 @@ from storage.agent.kernel import array_state
             ],
         ),
         (
-            "If nobody stopped it on purpose: echo idle > /sys/block/md0/md/sync_action",
+            "Unless it was stopped on purpose: echo idle > /sys/block/md0/md/sync_action",
             ["echo idle > /sys/block/md0/md/sync_action"],
         ),
         ("Stop it (mdadm --stop /dev/md0), then look.", ["mdadm --stop /dev/md0"]),

@@ -95,7 +95,7 @@ def test_each_refusal_has_its_reason(
     assert words in found.message
 
 
-def test_a_name_on_two_hosts_is_ambiguous_and_both_places_are_told() -> None:
+def test_a_name_on_two_hosts_is_ambiguous_and_both_places_are_named() -> None:
     found = judged(
         AdoptionQuestion(2, "vg0/web12", "Acme"), candidate(), candidate(host_name="node2", key="2")
     )

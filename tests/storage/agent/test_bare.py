@@ -28,7 +28,7 @@ def found(host: FakeHost) -> dict[str, Any]:
     return inventory(host, Policy(("vg0",)))
 
 
-def test_it_is_told_and_the_panel_reads_it(host: FakeHost) -> None:
+def test_it_is_reported_and_the_panel_reads_it(host: FakeHost) -> None:
     made = host.root.make_bcache("sdd", "sdb", mode="writeback")
     facts = decode(found(host))
     backing = BareBacking("sdd", "bcache0", made.cset_uuid, "writeback", "clean", 0, ())
@@ -44,7 +44,7 @@ def test_a_volume_is_none_and_an_older_agent_tells_of_none(host: FakeHost) -> No
     assert decode(data).backings == ()
 
 
-def test_its_users_are_told_but_not_the_volumes_of_its_group(host: FakeHost) -> None:
+def test_its_users_are_listed_but_not_the_volumes_of_its_group(host: FakeHost) -> None:
     host.root.make_bcache("sdd", "sdb")
     host.root.add_lv("web12", GIB, "bcache0")
     assert found(host)["backings"][0]["users"] == []
@@ -69,8 +69,10 @@ def test_the_page_draws_the_group_on_bcache_and_that_on_its_disks(host: FakeHost
     assert [box.name for chain in stack.loose for stage in chain for box in stage] == ["vda"]
 
 
-def test_writeback_of_a_whole_group_on_one_ssd_is_told(host: FakeHost) -> None:
+def test_writeback_of_a_whole_group_on_one_ssd_is_reported(host: FakeHost) -> None:
     host.root.make_bcache("sdd", "sdb", mode="writeback")
-    (told,) = [each for each in hello(host)["problems"] if each["code"] == "writeback_single_ssd"]
-    assert told["message"].startswith("bcache0 (on sdd) uses writeback")
-    assert "writethrough > /sys/class/block/sdd/bcache/cache_mode" in told["correction"]
+    (problem,) = [
+        each for each in hello(host)["problems"] if each["code"] == "writeback_single_ssd"
+    ]
+    assert problem["message"].startswith("bcache0 (on sdd) uses writeback")
+    assert "writethrough > /sys/class/block/sdd/bcache/cache_mode" in problem["correction"]

@@ -43,7 +43,7 @@ def until(pid: int, *states: str) -> None:
         time.sleep(0.02)
 
 
-def test_a_program_stands_still_while_it_is_told_to_and_then_ends(tmp_path: Path) -> None:
+def test_a_program_rests_while_it_is_asked_to_and_then_ends(tmp_path: Path) -> None:
     began = time.monotonic()
     seen: list[str] = []
 
@@ -57,7 +57,7 @@ def test_a_program_stands_still_while_it_is_told_to_and_then_ends(tmp_path: Path
     assert "T" in seen
 
 
-def test_a_program_that_rests_can_be_told_to_stop(tmp_path: Path) -> None:
+def test_a_program_that_rests_can_be_stopped(tmp_path: Path) -> None:
     # A shell that starts the tests in the background has them ignore it, and their programs too.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -58,7 +58,7 @@ def then(host: Host, facts: HostFacts, at: datetime) -> dict[str, UsedDisk]:
     return {disk.name: disk for disk in disks_then(host, facts, at, at + FIVE_MINUTES).disks}
 
 
-def test_the_volumes_of_a_moment_are_told_by_share_with_what_none_explains() -> None:
+def test_the_volumes_of_a_moment_are_listed_by_share_with_what_none_explains() -> None:
     host, facts, noon = make.host(), make.facts(make.lv("noisy"), make.lv("calm")), noon_gone()
     noisy, calm = placed(host, facts)
     disk = device(host, "sdc")
@@ -79,7 +79,7 @@ def test_the_volumes_of_a_moment_are_told_by_share_with_what_none_explains() -> 
     assert used.other_share == pytest.approx(0.2)
 
 
-def test_a_cached_volume_is_told_of_by_its_legs() -> None:
+def test_a_cached_volume_is_described_by_its_legs() -> None:
     facts = make.facts(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
     host, noon = make.host(), noon_gone()
     (volume,) = placed(host, facts)
@@ -108,7 +108,7 @@ def test_an_old_agent_makes_an_estimate_and_never_mixes_with_what_is_counted() -
 @pytest.mark.parametrize(
     ("read", "written", "in_flight"), [(8, 100, 1.0), (8, 25, 0.7), (0, 0, 0.0), (8, 300, 1.0)]
 )
-def test_legs_that_nobody_counts_are_estimated(read: int, written: int, in_flight: float) -> None:
+def test_legs_without_counters_are_estimated(read: int, written: int, in_flight: float) -> None:
     facts = make.facts(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
     host, noon = make.host(), noon_gone()
     (volume,) = placed(host, facts)
@@ -156,7 +156,7 @@ def _fields(array: Any) -> dict[str, Any]:
     return {name: getattr(array, name) for name in array.__dataclass_fields__}
 
 
-def test_the_disks_of_all_hosts_are_told_by_tier_on_average_and_by_the_busiest() -> None:
+def test_the_disks_of_all_hosts_are_summed_up_by_tier_on_average_and_by_the_busiest() -> None:
     noon = noon_gone()
     first, second, minute = make.host(), make.host(), noon + timedelta(minutes=1)
     counted(device(first, "sdc", vg_name="vg0"), minute, 60_000, 54_000)

@@ -149,6 +149,6 @@ def test_a_customer_sees_the_heat_of_his_volumes_alone(host: Host) -> None:
         _, lv_uuid = placed(host)
         record_heat(host, sent(lv_uuid, hours(1, NOW)), NOW)
     person = make.user()
-    with row_security.inside(str(person.pk)):
+    with row_security.scope(str(person.pk)):
         assert not HeatDay.objects.exists()
     assert HeatDay.objects.count() == 2

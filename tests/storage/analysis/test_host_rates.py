@@ -156,7 +156,7 @@ def test_a_customer_who_asks_gets_the_figures_that_staff_get() -> None:
     other("s2", 150)
     now = noon_gone() + timedelta(hours=2)
     of_staff = host_figures(here.host, here.facts, make.VG_UUID, now)
-    with row_security.inside(str(make.user().pk)):
+    with row_security.scope(str(make.user().pk)):
         assert host_figures(here.host, here.facts, make.VG_UUID, now) == of_staff
 
 

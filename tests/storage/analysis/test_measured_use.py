@@ -97,7 +97,7 @@ def test_what_is_older_than_a_week_is_not_counted(host: Host) -> None:
     assert use_of(row_of(volume), NOW + timedelta(days=7)).reads == 0
 
 
-def test_what_a_former_customer_did_is_not_told(host: Host) -> None:
+def test_what_a_former_customer_did_is_not_shown(host: Host) -> None:
     volume, lv_uuid = placed(host)
     noon = noon_gone()
     read(host, lv_uuid, range(0, 11), start=noon)

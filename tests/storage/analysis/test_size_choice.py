@@ -69,7 +69,7 @@ def test_where_no_size_helps_none_is_chosen_and_the_reason_has_the_figure() -> N
     assert chosen.size_bytes is None
     assert chosen.reason == (
         "A cache would not help: with 8 GiB, at most 4 % of reads would come from SSD, because "
-        "reads do not come back soon enough."
+        "the same data are not read again soon enough."
     )
     assert by_curve([useless(8, 0.9)]).reason == (
         "A cache would not help: even 8 GiB would save no more than 30 s of waiting a day."

@@ -120,7 +120,7 @@ def test_disks_come_go_and_change_by_their_serial_numbers() -> None:
     ]
 
 
-def test_another_io_scheduler_is_a_row_and_one_that_was_not_told_before_is_none() -> None:
+def test_another_io_scheduler_is_a_row_and_one_that_was_not_reported_before_is_none() -> None:
     host = make.host(hello={})
     has(host, 0, disk("sda", "A"))
     has(host, 5, disk("sda", "A", scheduler="mq-deadline"))

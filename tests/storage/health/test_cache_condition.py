@@ -63,7 +63,7 @@ def test_metadata_counts_from_above_80_percent() -> None:
     assert finding.code == "cache_metadata_full" and "80.1 % full" in finding.message
 
 
-def test_metadata_that_cannot_be_written_is_told() -> None:
+def test_metadata_that_cannot_be_written_is_reported() -> None:
     assert codes(state_findings(LastCacheState(name=NAME, is_read_only=True))) == [
         "cache_read_only"
     ]
@@ -118,7 +118,7 @@ def test_dirty_data_that_was_less_in_between_is_not_stuck() -> None:
 def test_what_is_stuck_is_said_with_its_figures_and_the_panels_words() -> None:
     finding = the(recent_findings(dirty(0.25, 0.375, writes=1800)))
     assert finding.message == (
-        "The dirty data in the cache of vg0/web12 does not become less: 256 MiB 30 min ago, "
+        "The dirty data in the cache of vg0/web12 does not decrease: 256 MiB 30 min ago, "
         "384 MiB now, although the guest made only 1 write a second."
     )
     assert finding.correction.startswith("Choose Flush cache.")
@@ -186,7 +186,7 @@ def counts(**fields: Any) -> ReadCounts:
 
 
 def uncounted(read_counts: ReadCounts | None, used: float = 1.0, missed: float = 0.97) -> Any:
-    """A cache whose promotions nobody counts: only what the slow disk had to read is known."""
+    """A cache whose promotions are not counted: only what the slow disk had to read is known."""
     sums = Sums(
         dt_ms=HOUR_MS,
         reads=10_000,
@@ -304,7 +304,7 @@ def waiting(rate: float, accesses: int, miss_ms: int = 8, **fields: Any) -> Cach
         (waiting(0.01, 100_000, cache_seconds=0.79 * DAY_S), False),
     ],
 )
-def test_a_full_cache_that_saves_nobody_a_wait(day: CacheHours, is_useless: bool) -> None:
+def test_a_full_cache_that_saves_no_wait(day: CacheHours, is_useless: bool) -> None:
     found = lasting_findings(LastingFigures(name=NAME, day=day))
     assert codes(found) == ["cache_useless"] * is_useless
 
@@ -369,7 +369,7 @@ def test_a_hit_rate_below_what_is_usual_on_that_weekday(
     assert codes(lasting_findings(lasting)) == ["hit_rate_below_usual"] * is_below
 
 
-def test_a_hit_rate_below_usual_is_told_with_its_figures() -> None:
+def test_a_hit_rate_below_usual_is_reported_with_its_figures() -> None:
     lasting = day_among_weeks(hours(0.6), *[hours(0.9)] * 3, CacheHours())
     assert the(lasting_findings(lasting)).message == (
         "On its last whole day (UTC) with enough reads, the read hit rate of vg0/web12 was 60 % "
@@ -493,7 +493,7 @@ def test_an_ssd_is_saturated_when_much_waits_for_it_all_the_time(
     assert is_saturated_ssd(of_disk) == is_full
 
 
-def test_a_saturated_ssd_is_told_with_its_figures() -> None:
+def test_a_saturated_ssd_is_reported_with_its_figures() -> None:
     assert ssd_finding(load()).message == (
         "The SSD sdb is saturated: in the last 15 min it was busy 100 % of the time with 1111 "
         "I/Os a second, 10 at once, and each took 9.00 ms."

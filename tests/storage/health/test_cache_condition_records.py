@@ -53,7 +53,7 @@ def findings(volume: Volume) -> list[str]:
     return [each["code"] for each in row.findings] if row is not None else []
 
 
-def test_dirty_data_that_stays_is_found_told_and_gone_again(host: Host) -> None:
+def test_dirty_data_that_stays_is_found_reported_and_gone_again(host: Host) -> None:
     volume, lv_uuid = placed(host)
     for minute in range(36):
         sampled(host, lv_uuid, minute, dirty=300, mode="writeback")
@@ -249,7 +249,9 @@ def test_metadata_that_cannot_be_written_or_has_little_room_is_found(host: Host)
 
 
 @pytest.mark.parametrize("broken", [{"needs_check": True}, {"failed": True}])
-def test_a_broken_cache_is_told_by_the_inventory_alone(host: Host, broken: dict[str, bool]) -> None:
+def test_a_broken_cache_is_found_by_the_inventory_alone(
+    host: Host, broken: dict[str, bool]
+) -> None:
     volume, lv_uuid = placed(host)
     sampled(host, lv_uuid, 0, read_only=True, **broken)
     judge_states(at(0))

@@ -108,7 +108,7 @@ def test_readings_are_no_decision() -> None:
     assert smart_records.last_decision(PhysicalDisk.objects.get()) is None
 
 
-def test_a_disk_that_told_nothing_yet_has_no_errors_to_accept() -> None:
+def test_a_disk_that_reported_nothing_yet_has_no_errors_to_accept() -> None:
     record_smart(make.host(), reply(disk(None, state="standby")), "b", NOW)
     with pytest.raises(Refused, match="have not been read"):
         accept()

@@ -151,13 +151,13 @@ def test_a_volume_tells_of_itself(fields: dict[str, object], expected: str) -> N
 def test_copies_that_lvm_keeps_outlive_a_missing_disk() -> None:
     pvs = (make.pv(MISSING, missing=True), make.pv("sdd"))
     there = {"pvs": (MISSING, "sdd"), "layout": ("raid", "raid1")}
-    told, older, broken = (
+    reported, older, broken = (
         make.lv("a", standing=DEGRADED, **there),
         make.lv("b", **there),
         make.lv("c", health="partial", **there),
     )
-    reach = FailureReach(make.facts(told, older, broken, pvs=pvs))
-    levels = [level(reach.of_volume(lv)) for lv in (told, older, broken)]
+    reach = FailureReach(make.facts(reported, older, broken, pvs=pvs))
+    levels = [level(reach.of_volume(lv)) for lv in (reported, older, broken)]
     assert levels == ["at-risk", "at-risk", "failed"]
 
 

@@ -131,7 +131,7 @@ def test_writeback_on_a_degraded_mirror_is_an_error() -> None:
         (2**30, "1 GiB was on one SSD only at the last inventory."),
     ],
 )
-def test_what_a_second_failure_would_lose_is_told_apart_from_what_it_could(
+def test_what_a_second_failure_would_lose_is_kept_apart_from_what_it_could(
     dirty_bytes: int, said: str
 ) -> None:
     cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback", dirty_bytes=dirty_bytes)
@@ -158,7 +158,7 @@ def test_the_way_out_of_writeback_never_flushes_under_the_lock_of_the_group(mana
         assert "lvchange --cachemode writethrough vg0/web12" in later
 
 
-def test_where_lvm_refuses_another_mode_nobody_is_told_that_one_is_set() -> None:
+def test_where_lvm_refuses_another_mode_none_is_suggested() -> None:
     """LVM mirrors the pool itself, and changes nothing of a group that lacks a disk."""
     broken = DataStanding(lost=False, degraded=True, redundant=True)
     cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback", standing=broken)
@@ -232,7 +232,7 @@ def test_a_volume_whose_creation_ended_half_way_is_a_warning_of_its_own() -> Non
 
 
 @pytest.mark.parametrize(
-    ("fields", "tags", "is_told"),
+    ("fields", "tags", "is_reported"),
     [
         ({"bcache": None}, {}, True),
         ({"bcache": make.bcache()}, {}, False),
@@ -240,15 +240,15 @@ def test_a_volume_whose_creation_ended_half_way_is_a_warning_of_its_own() -> Non
         ({"bcache": None, "active": False}, {}, False),
     ],
 )
-def test_a_bcache_volume_that_did_not_come_back_is_told_with_the_way(
-    fields: dict[str, Any], tags: dict[str, Any], is_told: bool
+def test_a_bcache_volume_that_did_not_start_is_reported_with_a_correction(
+    fields: dict[str, Any], tags: dict[str, Any], is_reported: bool
 ) -> None:
     there = scene(layout="bcache")
     seen = dataclasses.replace(there.lv, **fields, tags=make.tags(there.volume.key, **tags))
     facts = make.facts(seen)
     rows = snapshots_of([there.volume], {there.host.pk: facts})
     away = [each for each in findings_of(facts, rows) if each.code == "bcache_away"]
-    assert bool(away) is is_told
+    assert bool(away) is is_reported
     assert all(f"keep-bcache {seen.vg_name}/{seen.name}" in each.correction for each in away)
 
 

@@ -19,7 +19,7 @@ from tests.storage.health.test_drift import CACHED, DEVICE, KEY, POOL, READY, bc
 OTHER = "bbbbbbbbbbbbbbbb"
 ROOM = make.lv(f"x-{KEY}", tags=make.tags(KEY, made="room"), size_bytes=4 * GIB)
 HELD = make.lv(f"w-{KEY}", tags=make.tags(KEY, made="left"), size_bytes=4 * GIB)
-TOLD = "does not know that the volume has grown"
+UNAWARE = "does not know that the volume has grown"
 
 
 def pool(
@@ -87,9 +87,9 @@ def test_what_is_to_be_cleared_and_lost_its_tags_is_named_and_no_job_touches_it(
     assert not is_planned(found, Wish(8 * GIB))
 
 
-def test_a_guest_that_was_never_told_is_named() -> None:
+def test_a_guest_that_was_never_informed_is_named() -> None:
     grown = row(make.lv(tags=(GROWN_TAG,)), Wish(8 * GIB))
-    assert said(grown) == [TOLD]
+    assert said(grown) == [UNAWARE]
     assert is_planned(grown, Wish(8 * GIB))
 
 

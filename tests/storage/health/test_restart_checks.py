@@ -83,7 +83,7 @@ def test_dirty_data_of_a_volume_leads_to_it_with_the_figure_of_the_last_sample()
 )
 def test_a_cache_that_does_not_tell_is_not_called_clean(lv: LogicalVolume) -> None:
     (text,) = before(make.facts(lv))
-    assert "Nobody knows what 1 cache may hold" in text and "vg0/db1" in text
+    assert "It is unknown what 1 cache may hold" in text and "vg0/db1" in text
 
 
 def test_a_recorded_bcache_that_is_not_registered_is_not_called_clean() -> None:
@@ -103,7 +103,7 @@ def test_volumes_off_that_have_no_cache_and_bcache_without_one_are_clean() -> No
     assert before(make.facts(off, ready)) == []
 
 
-def test_what_is_dirty_and_what_nobody_knows_are_both_named() -> None:
+def test_what_is_dirty_and_what_is_unknown_are_both_named() -> None:
     dirty = make.lv("db1", cache=make.dm_cache(POOL, dirty_bytes=GIB))
     failed = make.lv("db2", cache=make.dm_cache("c-bbbbbbbbbbbbbbbb", failed=True))
     point = before_restart(WELL, make.facts(dirty, failed), [], 0)[0]

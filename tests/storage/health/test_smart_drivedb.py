@@ -21,7 +21,7 @@ WRITES = re.compile(r"writ|wts|lba", re.IGNORECASE)
 UNITS = {"_32MiB": 32 * MIB, "_MiB": MIB, "_GiB": GIB}
 
 
-def told(family: Family, model: str) -> tuple[str, int | None, str] | None:
+def taken(family: Family, model: str) -> tuple[str, int | None, str] | None:
     """The name of the attribute that is taken for the model, its unit, and how that is known."""
     rows = [
         attribute(number, name, 1000)
@@ -44,7 +44,7 @@ def test_no_unit_contradicts_what_smartmontools_calls_the_attributes_of_its_mode
     standings: Counter[str] = Counter()
     for family in families(text):
         for model in family.tested:
-            found = told(family, model)
+            found = taken(family, model)
             if found is None:
                 continue
             name, unit_bytes, standing = found

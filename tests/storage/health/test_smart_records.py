@@ -336,7 +336,7 @@ def test_old_readings_stay_as_one_a_day() -> None:
 def test_customers_see_no_disk() -> None:
     host = make.host()
     record_smart(host, reply(disk(hdd(0))), "b", NOW)
-    with row_security.inside("12345"):
+    with row_security.scope("12345"):
         for model in (PhysicalDisk, DiskReading, DiskRound):
             assert not model.objects.exists()
     assert PhysicalDisk.objects.exists()

@@ -160,7 +160,7 @@ def test_a_standard_keeps_its_unit_where_nothing_else_fits() -> None:
 
 
 @pytest.mark.parametrize("gib", [64, 66, 100, 500])
-def test_gb_and_gib_are_told_apart(gib: int) -> None:
+def test_gb_and_gib_are_distinguished(gib: int) -> None:
     for unit_bytes in (10**9, GIB):
         counter, _ = measured("Unheard Of", unit_bytes, gib=gib, readings=1)
         assert counter.unit_bytes in (unit_bytes, None)

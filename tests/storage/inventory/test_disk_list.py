@@ -44,7 +44,7 @@ def test_the_disks_of_a_bcache_made_by_hand_are_used() -> None:
     assert one("sdb", **facts).serves == ("bcache cache set",)
 
 
-def test_a_disk_of_nobody_is_not_used() -> None:
+def test_a_disk_without_a_user_is_not_used() -> None:
     device = one("sdx")
     assert (device.serves, device.tone, device.state) == ((), "quiet", "not used")
 

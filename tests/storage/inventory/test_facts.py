@@ -82,7 +82,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def oddity(document: Any) -> str:
-    """What is wrong with an inventory, in whichever way that is told."""
+    """What is wrong with an inventory, in whichever way that is reported."""
     try:
         (unread,) = decode(document).unread
     except BadHostData as error:
@@ -260,7 +260,7 @@ ODD = (None, "", [], {}, -1, 2**63, HUGE, True, 1.5, "dreaming", ["x"], {"x": 1}
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_one_odd_value_costs_the_thing_that_has_it_and_is_told(part: str) -> None:
+def test_one_odd_value_costs_the_thing_that_has_it_and_is_reported(part: str) -> None:
     for number, field in ((n, key) for n, each in enumerate(FULL[part]) for key in each):
         for value in (*ODD, "absent"):
             document = copy.deepcopy(FULL)
@@ -338,7 +338,7 @@ def test_a_bcache_guest_sees_less_than_its_lv() -> None:
     assert make.lv(bcache=make.bcache(size_bytes=0)).guest_size_bytes == make.lv().size_bytes
 
 
-def test_pvs_of_an_lv_are_told_once() -> None:
+def test_pvs_of_an_lv_are_listed_once() -> None:
     segments = (make.segment("sdc", "sdd"), make.segment("sdd"), make.segment())
     assert make.lv(segments=segments).pvs == ("sdc", "sdd")
 

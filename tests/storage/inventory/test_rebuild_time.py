@@ -12,7 +12,7 @@ from tests import make
 
 SECTORS = 4 * 10**12 // 512
 LIMIT_KIB = 200_000
-"""What the kernel holds a rebuild to, unless somebody raised it."""
+"""The kernel's default limit of a rebuild."""
 
 # Zones of equal speed, as hard disks have them: the share of the sectors at which each begins, and
 # the speed as a share of the first zone's (the shape of published transfer diagrams of 3.5" disks).

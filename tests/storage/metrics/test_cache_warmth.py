@@ -165,7 +165,7 @@ def test_figures_from_before_the_host_fell_silent_make_no_cache_warm() -> None:
 
 
 @pytest.mark.parametrize("used", [[], [None, None]])
-def test_without_figures_nobody_knows(used: list[int | None]) -> None:
+def test_without_figures_it_is_unknown(used: list[int | None]) -> None:
     found = judged(used)
     assert (found.state, found.share) == (WarmthState.UNKNOWN, None)
 

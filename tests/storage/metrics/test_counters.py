@@ -19,7 +19,7 @@ from storage.metrics.counters import (
     decode_stamp,
     decode_volume,
     encode_counters,
-    makeup_of,
+    inventory_digest,
 )
 from tests.storage import wire
 
@@ -189,11 +189,11 @@ def only(volume: dict[str, Any]) -> dict[str, Any]:
         {"volumes": []},
     ],
 )
-def test_what_comes_goes_or_fails_is_another_makeup(changed: dict[str, Any]) -> None:
-    assert makeup_of({**WHOLE, **changed}) != makeup_of(WHOLE)
+def test_what_comes_goes_or_fails_changes_the_inventory_digest(changed: dict[str, Any]) -> None:
+    assert inventory_digest({**WHOLE, **changed}) != inventory_digest(WHOLE)
 
 
-def test_work_is_no_other_makeup() -> None:
+def test_work_keeps_the_inventory_digest() -> None:
     busy = {
         **full(),
         "disk": list(range(2, 19)),
@@ -201,14 +201,14 @@ def test_work_is_no_other_makeup() -> None:
         "cache": wire.cache(dirty=9, promotions=4),
         "bcache": wire.bcache(dirty_bytes=1 << 20, state="dirty"),
     }
-    assert makeup_of({**WHOLE, **only(busy)}) == makeup_of(WHOLE)
+    assert inventory_digest({**WHOLE, **only(busy)}) == inventory_digest(WHOLE)
 
 
 def test_an_older_agent_tells_of_no_arrays() -> None:
     older = {name: WHOLE[name] for name in ("volumes", "disks")}
-    assert makeup_of(older) == makeup_of(older) != makeup_of(WHOLE)
+    assert inventory_digest(older) == inventory_digest(older) != inventory_digest(WHOLE)
 
 
-def test_a_makeup_of_nonsense_is_refused() -> None:
+def test_a_inventory_digest_nonsense_is_refused() -> None:
     with pytest.raises(BadHostData):
-        makeup_of({**WHOLE, "arrays": [{"name": 1}]})
+        inventory_digest({**WHOLE, "arrays": [{"name": 1}]})

@@ -1,4 +1,4 @@
-"""A series puts whole intervals into buckets; what nobody measured stays unknown."""
+"""A series puts whole intervals into buckets; what was not measured stays unknown."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_close_watch_is_drawn_every_ten_seconds_and_what_is_beside_it_stays(
     assert series(volume, after(-7200), after(-3600)).step_seconds == (1800 if is_packed else 60)
 
 
-def test_a_volume_that_nobody_watches_has_the_buckets_of_its_samples(
+def test_a_volume_without_a_close_watch_has_the_buckets_of_its_samples(
     host: Host, settings: Settings
 ) -> None:
     settings.TIERCEL_SAMPLE_SECONDS = 60

@@ -31,11 +31,11 @@ def test_writes_take_their_part_of_the_busy_time() -> None:
     assert waited_seconds(both) == 2
 
 
-def test_nobody_waits_longer_than_there_was_time() -> None:
+def test_waiting_is_never_longer_than_the_time() -> None:
     assert waited_seconds(Sums(dt_ms=1000, reads=1, read_ms=9000, busy_ms=9000)) == 1
 
 
-def test_without_reads_nobody_waited() -> None:
+def test_without_reads_there_was_no_waiting() -> None:
     assert waited_seconds(Sums(dt_ms=MINUTE_MS, writes=10, write_ms=100, busy_ms=100)) == 0
     assert waited_seconds(Sums()) == 0
 

@@ -37,8 +37,8 @@ def refused(constraint: str, **fields: Any) -> None:
 def test_only_staff_see_benchmarks() -> None:
     benchmark()
     assert Benchmark.objects.visible_to(make.staff_user()).count() == 1
-    for nobody in (make.user(), AnonymousUser()):
-        assert not Benchmark.objects.visible_to(nobody).exists()
+    for stranger in (make.user(), AnonymousUser()):
+        assert not Benchmark.objects.visible_to(stranger).exists()
 
 
 def test_a_benchmark_and_its_runs_give_back_what_was_ordered() -> None:

@@ -55,7 +55,7 @@ def test_each_state_of_the_machines_has_its_kind() -> None:
     assert {f"job.{each}" for each in ends} <= {*EventKind.values}
 
 
-def test_a_job_is_told_from_its_acceptance_to_its_end(there: Scene) -> None:
+def test_a_job_has_events_from_its_acceptance_to_its_end(there: Scene) -> None:
     asked = job(there)
     for _ in range(2):
         running = claim(asked.pk, "worker")
@@ -75,7 +75,7 @@ def test_a_job_is_told_from_its_acceptance_to_its_end(there: Scene) -> None:
     assert last.customer is None
 
 
-def test_a_change_of_many_jobs_at_once_is_told_of_each(there: Scene) -> None:
+def test_a_change_of_many_jobs_at_once_is_an_event_of_each(there: Scene) -> None:
     jobs = [job(there), job(scene())]
     forget()
     need_attention_after_restore({"code": "restored", "message": "Restored."})
@@ -96,7 +96,7 @@ def test_what_is_rolled_back_was_no_event(there: Scene) -> None:
     assert kinds() == []
 
 
-def test_a_volume_is_told_of_by_what_changed(there: Scene) -> None:
+def test_events_of_a_volume_are_what_changed(there: Scene) -> None:
     volume = there.volume
     volume.size_bytes = 9 * GIB
     volume.label, volume.external_id = "shop", "vps-7"
@@ -127,19 +127,19 @@ def test_a_volume_that_is_only_previewed_is_no_event() -> None:
     assert kinds() == ["volume.added"]
 
 
-def test_who_had_a_volume_and_who_gets_it_are_both_told(there: Scene) -> None:
+def test_the_former_and_the_new_customer_of_a_volume_both_get_an_event(there: Scene) -> None:
     before, after = make.customer("Acme"), make.customer("Zebra")
     Volume.objects.filter(pk=there.volume.pk).update(customer=before)
     Volume.objects.filter(pk=there.volume.pk).update(customer=after)
-    told = list(Event.objects.order_by("pk").values_list("kind", "customer__name"))
-    assert told == [
+    listed = list(Event.objects.order_by("pk").values_list("kind", "customer__name"))
+    assert listed == [
         ("volume.assigned", "Acme"),
         ("volume.withdrawn", "Acme"),
         ("volume.assigned", "Zebra"),
     ]
 
 
-def test_a_cache_is_told_of_when_an_inventory_shows_it(there: Scene) -> None:
+def test_a_cache_is_reported_when_an_inventory_shows_it(there: Scene) -> None:
     place = Placement.objects.filter(volume=there.volume)
     place.update(cache_technology="lvmcache", cache_mode="writethrough", cache_bytes=GIB)
     place.update(cache_mode="writeback")
@@ -159,7 +159,7 @@ def test_a_cache_is_told_of_when_an_inventory_shows_it(there: Scene) -> None:
     assert added.internal == {"technology": "lvmcache", "trouble": ""}
 
 
-def test_a_volume_that_is_missing_returns_or_moves_is_told_to_the_staff(there: Scene) -> None:
+def test_the_staff_see_that_a_volume_is_missing_returns_or_moves(there: Scene) -> None:
     place = Placement.objects.filter(volume=there.volume)
     place.update(missing_since=timezone.now())
     place.update(missing_since=timezone.now() + timedelta(seconds=1))
@@ -173,7 +173,7 @@ def test_a_volume_that_is_missing_returns_or_moves_is_told_to_the_staff(there: S
     ]
 
 
-def test_a_host_is_told_of_by_its_state_its_contact_and_its_maintenance() -> None:
+def test_events_of_a_host_are_its_state_its_contact_and_its_maintenance() -> None:
     host = make.host(name="stor-1", state="unverified", host_key="")
     host.state, host.host_key = HostState.ACTIVE, make.HOST_KEY
     host.save()
@@ -206,7 +206,7 @@ def test_a_host_is_told_of_by_its_state_its_contact_and_its_maintenance() -> Non
     assert changed.customer is None
 
 
-def test_an_order_is_told_to_its_customer_and_its_job_too() -> None:
+def test_a_customer_sees_the_events_of_an_order_and_of_its_job() -> None:
     acme = party("acme")
     assert kinds(order_key=acme.order.key) == ["order.placed"]
     placed = Event.objects.get(order_key=acme.order.key)
@@ -217,7 +217,7 @@ def test_an_order_is_told_to_its_customer_and_its_job_too() -> None:
     }
 
 
-def test_that_an_effect_was_measured_or_cannot_be_is_told() -> None:
+def test_that_an_effect_was_measured_or_cannot_be_is_an_event() -> None:
     party("acme")
     Proof.objects.update(state=ProofState.WAITING, ended_at=None)
     forget()
@@ -226,7 +226,7 @@ def test_that_an_effect_was_measured_or_cannot_be_is_told() -> None:
     assert Event.objects.get().data["proof"] == "impossible"
 
 
-def test_an_alert_is_told_with_each_of_its_events() -> None:
+def test_an_alert_has_each_of_its_events() -> None:
     there = alert(make.host())
     event(there)
     alert_actions.acknowledge(Alert.objects.get(), make.staff_user(), "Known.", None)
@@ -238,7 +238,7 @@ def test_an_alert_is_told_with_each_of_its_events() -> None:
 
 def test_a_customer_sees_their_own_events_alone() -> None:
     acme, zebra = party("acme"), party("zebra")
-    with row_security.inside(str(acme.owner.pk)):
+    with row_security.scope(str(acme.owner.pk)):
         seen = list(Event.objects.all())
         assert seen == list(Event.objects.visible_to(acme.owner))
     assert {each.customer_id for each in seen} == {acme.customer.pk}

@@ -24,8 +24,8 @@ def test_only_staff_see_rows() -> None:
     staff, off = make.staff_user(), make.staff_user(is_active=False)
     for model in (Customer, Host, Volume):
         assert model.objects.visible_to(staff).count() == 1
-        for nobody in (make.user(), off, AnonymousUser()):
-            assert not model.objects.visible_to(nobody).exists()
+        for stranger in (make.user(), off, AnonymousUser()):
+            assert not model.objects.visible_to(stranger).exists()
 
 
 def test_a_volume_lies_where_its_open_placement_says() -> None:

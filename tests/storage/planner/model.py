@@ -268,7 +268,7 @@ def _volume_extend(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 
 
 def _grown(lv: LogicalVolume, args: Args) -> tuple[str, ...]:
-    """The tag of the first extension that its guest was not told stays."""
+    """The tag of the first extension that its guest does not know stays."""
     return lv.tags if grown_tags(lv.tags) else (*lv.tags, _grown_tag(args["from_bytes"]))
 
 

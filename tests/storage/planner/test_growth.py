@@ -45,7 +45,7 @@ def room(**fields: Any) -> LogicalVolume:
     return make.lv(room_name(KEY), **{"tags": ROOM_TAGS, "size_bytes": GIB, **fields})
 
 
-def test_a_volume_grows_on_the_disk_it_lies_on_and_its_guest_is_told() -> None:
+def test_a_volume_grows_on_the_disk_it_lies_on_and_its_guest_is_informed() -> None:
     lv = ours(users=(VolumeUser("qemu", "web12", "vda", 4711, "raw"),))
     pvs = (make.pv("sdb", free_bytes=99 * GIB), make.pv("sdc"), make.fast_pv())
     facts = make.facts(lv, pvs=pvs)
@@ -59,7 +59,7 @@ def test_a_volume_grows_on_the_disk_it_lies_on_and_its_guest_is_told() -> None:
         "pvs": ["sdc"],
         "volume_key": KEY,
     }
-    # A guest may keep whoever tells it waiting: meanwhile the group is free for others.
+    # A guest may keep the step waiting: meanwhile the group is free for others.
     assert tell.verb == "guest.resize" and tell.turns and not tell.holds_vg
     assert tell.args == {
         "vg": "vg0",
@@ -79,7 +79,7 @@ BY_LIBVIRT = {"domains": [{"uuid": UUID, "path": PATH}]}
 
 
 @pytest.mark.parametrize(
-    ("user", "told"),
+    ("user", "args"),
     [
         (VolumeUser("libvirt", "12", "vda", 7, "raw", UUID, PATH), BY_LIBVIRT),
         (VolumeUser("libvirt", "-c evil", "vda", 7, "raw", UUID, PATH), BY_LIBVIRT),
@@ -93,15 +93,15 @@ BY_LIBVIRT = {"domains": [{"uuid": UUID, "path": PATH}]}
         (VolumeUser("xen", "web12", "xvda", None), {}),
     ],
 )
-def test_a_guest_is_told_in_its_own_way(user: VolumeUser, told: dict[str, Any]) -> None:
+def test_a_guest_is_informed_in_its_own_way(user: VolumeUser, args: dict[str, Any]) -> None:
     lv = ours(users=(user,), tags=(*OURS, KNOWN))
     (tell,) = steps(make.facts(lv), lv, PLAIN)
-    assert {key: tell.args[key] for key in ("guests", "domains") if key in tell.args} == told
+    assert {key: tell.args[key] for key in ("guests", "domains") if key in tell.args} == args
     runs = user.pid is not None
-    assert ("at its next start" in tell.title) == (runs and not told)
+    assert ("at its next start" in tell.title) == (runs and not args)
 
 
-def test_every_guest_of_a_shared_volume_is_told() -> None:
+def test_every_guest_of_a_shared_volume_is_informed() -> None:
     users = tuple(
         VolumeUser("libvirt", f"node{n}", "vda", n, "raw", f"{UUID[:-1]}{n}", PATH) for n in (1, 2)
     )
@@ -112,7 +112,7 @@ def test_every_guest_of_a_shared_volume_is_told() -> None:
         "Inform node1 and node2 of the new size; odd sees it at its next start: its image is of an "
         "unknown format"
     )
-    # Whoever is told may keep us waiting: other jobs have the group meanwhile.
+    # A guest may keep us waiting: other jobs have the group meanwhile.
     assert tell.polled and not tell.holds_vg
 
 
@@ -131,7 +131,7 @@ def test_a_volume_whose_image_has_a_size_of_its_own_does_not_grow(
 
 
 @pytest.mark.parametrize("tag", [GROWN_TAG, f"{GROWN_TAG}=1", f"{GROWN_TAG}=x"])
-def test_nobody_is_told_where_the_size_before_is_not_known(tag: str) -> None:
+def test_no_guest_is_informed_where_the_size_before_is_not_known(tag: str) -> None:
     lv = ours(users=(VolumeUser("qemu", "web12", "vda", 7, "raw"),), tags=(*OURS, tag))
     (tell,) = steps(make.facts(lv), lv, PLAIN)
     assert not {"guests", "from_bytes"} & tell.args.keys()
@@ -208,7 +208,7 @@ def test_the_printed_way_registers_nothing_after_a_command_that_failed(
     )
     here = lines.replace("/sys/fs/bcache/", f"{tmp_path}/").replace("/sys/block/", f"{tmp_path}/")
     (tmp_path / "bcache0" / "bcache").mkdir(parents=True)
-    # As the kernel does, the device goes once it is told to stop.
+    # As the kernel does, the device goes once it has to stop.
     gone = f"while [ -e {tmp_path}/bcache0 ]; do rm -r {tmp_path}/bcache0; sleep 0"
     here = re.sub(r"while \[ -e \S+ \]; do sleep 1", gone, here)
     ended = subprocess.run(["bash", "-c", stubs + here], cwd=tmp_path, check=False)
@@ -237,7 +237,7 @@ def test_odd_names_in_the_printed_way_are_quoted() -> None:
     assert {"vg0/a;b $c", "/dev/vg0/a;b $c", "vg0/a;b $c-room", "a;b $c-room"} <= set(words)
 
 
-def test_a_full_disk_is_told() -> None:
+def test_a_full_disk_is_refused() -> None:
     lv = ours()
     assert refused(make.facts(lv), lv, Wish(99 * GIB)) == "no_space"
     assert refused(make.facts(lv, pvs=(make.pv(),)), lv, ON_SSD) == "no_space"
@@ -295,8 +295,8 @@ def test_a_cache_goes_before_its_volume_goes_to_ssd() -> None:
 
 
 @pytest.mark.parametrize("life", ["live", "retired"])
-def test_who_removes_a_cache_gets_no_move_that_nobody_saw(life: Literal["live", "retired"]) -> None:
-    """Somebody moved the volume by hand, or counted its disk among the fast ones."""
+def test_removing_a_cache_adds_no_move_that_was_not_shown(life: Literal["live", "retired"]) -> None:
+    """The volume was moved by hand, or its disk was set to count as fast."""
     cache = make.dm_cache(f"c-{KEY}")
     lv = ours(cache=cache, layout=("cache",), segments=(make.segment("md0", size_bytes=8 * GIB),))
     pool = make.pool(f"c-{KEY}_cpool", uuid=cache.pool_uuid, tags=POOL_TAGS)
@@ -400,7 +400,7 @@ def test_the_mark_of_a_move_that_has_ended_is_taken_off() -> None:
 
 
 @pytest.mark.parametrize("kind", ["merge", "convert", "sync"])
-def test_what_somebody_has_lvm_do_is_named_and_waited_for(
+def test_lvms_work_by_hand_is_named_and_waited_for(
     kind: Literal["merge", "convert", "sync"],
 ) -> None:
     lv = ours(work=Work(kind, "", None, False))

@@ -73,7 +73,7 @@ def test_root_on_the_host_has_the_last_word() -> None:
     assert old is not None and old.code == "unsupported"
 
 
-def test_the_agent_is_told_array_member_and_disk_by_what_they_cannot_share() -> None:
+def test_the_agent_gets_array_member_and_disk_by_what_they_cannot_share() -> None:
     (step,) = replace(facts(array()), WANTED)
     assert (step.verb, step.expect) == ("array.replace", {"vg_uuid": make.VG_UUID})
     names = {"array": "md0", "uuid": "76600b8d", "device": "sde", "serial": "new"}

@@ -49,5 +49,5 @@ def test_a_cache_that_it_has_is_taken_off() -> None:
 def test_what_the_host_only_stores_on_is_a_volume_like_any() -> None:
     lv = ours(users=(VolumeUser("mount", "/srv", "", None),))
     assert verbs(make.facts(lv), lv, Wish(9 * GIB)) == ["volume.extend", "guest.resize"]
-    told = dataclasses.replace(lv, host_use="")
-    assert verbs(make.facts(told), told, Wish(9 * GIB)) == ["volume.extend", "guest.resize"]
+    free = dataclasses.replace(lv, host_use="")
+    assert verbs(make.facts(free), free, Wish(9 * GIB)) == ["volume.extend", "guest.resize"]

@@ -11,7 +11,7 @@ from tests import make
 WANTED = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
 
 
-def test_the_agent_is_told_the_device_by_name_and_serial_number() -> None:
+def test_the_agent_gets_the_device_by_name_and_serial_number() -> None:
     (step,) = prepare(make.facts(), WANTED)
     assert (step.verb, step.expect) == ("ssd.prepare", {"vg_uuid": make.VG_UUID})
     assert step.args == {"vg": "vg0", "device": "sde", "serial": "ssd2"}

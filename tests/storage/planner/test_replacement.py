@@ -217,7 +217,7 @@ def test_from_every_stop_it_goes_on_to_the_new_cache_or_back_to_the_old_one(
             assert len(end.lvs) == len(start.lvs) == 2
 
 
-def test_a_pool_left_by_somebody_elses_volume_stays() -> None:
+def test_a_pool_left_by_another_volume_stays() -> None:
     lv, foreign = cached(), make.pool(f"c-{OTHER}", tags=make.tags(OTHER))
     found = steps(make.facts(lv, foreign), lv, BIGGER)
     assert f"c-{OTHER}" not in str([step.args for step in found])

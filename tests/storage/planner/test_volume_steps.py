@@ -118,5 +118,5 @@ def test_a_volume_waiting_for_its_format_is_not_a_plain_one() -> None:
         (),
     ],
 )
-def test_a_full_group_is_told(pvs: tuple[PhysicalVolume, ...]) -> None:
+def test_a_full_group_is_refused(pvs: tuple[PhysicalVolume, ...]) -> None:
     assert refused(make.facts(pvs=pvs), None, PLAIN) == "no_space"

@@ -29,14 +29,14 @@ def cached_bcache() -> tuple[object, object]:
     return make.facts(lv, ssd, csets=(make.cset(ssd.uuid, unused_percent=75),)), lv
 
 
-def test_lvmcache_is_told_under_the_name_we_gave_it() -> None:
+def test_lvmcache_is_listed_under_the_name_we_gave_it() -> None:
     lv = make.lv(cache=make.dm_cache(f"c-{KEY}_cpool", used_bytes=MIB))
     cache = cache_of(make.facts(lv), lv)
     assert cache is not None
     assert (cache.technology, cache.name, cache.used_bytes) == ("lvmcache", f"c-{KEY}", MIB)
 
 
-def test_bcache_is_told_with_the_size_of_its_device() -> None:
+def test_bcache_is_listed_with_the_size_of_its_device() -> None:
     facts, lv = cached_bcache()
     cache = cache_of(facts, lv)  # type: ignore[arg-type]
     assert cache is not None

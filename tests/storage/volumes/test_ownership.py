@@ -11,11 +11,11 @@ from django.utils import timezone
 from storage.models import Customer, Volume
 from storage.volumes.ownership import (
     disown,
-    each_theirs_since,
     give,
+    owned_since,
+    owned_since_by_volume,
     refusal_to_give,
     refusal_to_take,
-    theirs_since,
 )
 from tests import make
 
@@ -25,7 +25,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def said(volume: Volume, customer: Customer | None, *, is_busy: bool = False) -> str:
-    """Why it cannot go to the customer, or to nobody."""
+    """Why it cannot be assigned to the customer, or to none."""
     if customer is None:
         refused = refusal_to_take(volume, is_busy=is_busy)
     else:
@@ -33,7 +33,7 @@ def said(volume: Volume, customer: Customer | None, *, is_busy: bool = False) ->
     return refused.message if refused is not None else ""
 
 
-def test_a_volume_of_nobody_is_given_and_a_found_one_counts_as_adopted() -> None:
+def test_a_volume_without_customer_is_assigned_and_a_found_one_counts_as_adopted() -> None:
     volume, acme = make.volume(managed=False), make.customer("Acme")
     assert said(volume, acme) == ""
     give(volume, acme, NOON)
@@ -61,13 +61,13 @@ def test_while_a_job_changes_it_it_stays_whose_it_is() -> None:
 def test_it_is_another_customers_past_that_counts_and_not_ones_own() -> None:
     volume, acme, zebra = make.volume(), make.customer("Acme"), make.customer("Zebra")
     give(volume, acme, NOON)
-    assert theirs_since(volume) is None
+    assert owned_since(volume) is None
     disown(volume)
     give(volume, zebra, NOON)
-    since = theirs_since(volume)
+    since = owned_since(volume)
     assert since is not None and timezone.now() - since < timedelta(minutes=5)
     Volume.objects.filter(pk=volume.pk).update(size_bytes=F("size_bytes") + 1)
-    assert theirs_since(volume) == since
+    assert owned_since(volume) == since
     never = make.volume()
     give(never, acme, NOON)
-    assert each_theirs_since([volume, never]) == {volume.pk: since}
+    assert owned_since_by_volume([volume, never]) == {volume.pk: since}

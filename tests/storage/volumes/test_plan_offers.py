@@ -188,7 +188,7 @@ def test_what_the_host_forbids_is_said_without_saying_why(fields: dict[str, Any]
     assert offered(scene(**fields))["Fast"].reason
 
 
-def test_a_foreign_cache_that_nobody_can_describe_is_left_alone() -> None:
+def test_a_foreign_cache_without_a_description_is_left_alone() -> None:
     plan()
     found = offered(scene(make.lv(cache=make.dm_cache("mine", mode="passthrough"))))
     assert found["No cache"].reason

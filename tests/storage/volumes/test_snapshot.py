@@ -36,7 +36,7 @@ def cached(row: VolumeSnapshot) -> Wish:
     return dataclasses.replace(now, cache=cache)
 
 
-def test_a_cache_is_refused_until_somebody_accepts_the_fault() -> None:
+def test_a_cache_is_refused_until_the_fault_is_accepted() -> None:
     row = row_on("5.15.2")
     refusal = row.refusal(cached(row))
     assert refusal is not None and refusal.code == "kernel_fault"

@@ -24,7 +24,7 @@ def test_the_four_parts_make_the_whole() -> None:
     assert not found.is_oversold
 
 
-def test_a_cache_that_nobody_pays_for_is_not_sold() -> None:
+def test_a_cache_without_a_paying_customer_is_not_sold() -> None:
     lv = make.lv(cache=make.dm_cache("c-aaaaaaaa_cpool"))
     (found,) = capacities(make.facts(lv, pvs=(make.pv(), FAST)), set(), {})
     assert (found.sold_bytes, found.other_bytes) == (0, 10 * GIB)

@@ -34,7 +34,7 @@ def seen(client: Client, name: str) -> str:
     return response.content.decode()
 
 
-def test_without_a_mail_server_nobody_is_promised_mail(client: Client) -> None:
+def test_without_a_mail_server_no_page_promises_mail(client: Client) -> None:
     text = seen(client, "account_reset_password")
     assert "sends no mail" in text
     assert 'name="email"' not in text

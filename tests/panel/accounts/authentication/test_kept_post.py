@@ -186,7 +186,7 @@ def test_a_secret_is_in_no_page_and_the_page_says_that_it_is_typed_again(admin: 
     assert answer.status_code == 302 and is_asked(answer)
     page = client.get(answer["Location"]).content.decode()
     assert "hush" not in page + answer["Location"] and "T0P" not in page + answer["Location"]
-    assert "Enter it again after this." in page
+    assert "Enter them again afterwards." in page
     response = client.post(
         reverse("step-up"), {"next": reverse("alert-route-new"), "password": PASSWORD}
     )

@@ -37,7 +37,7 @@ def test_every_route_has_its_line_and_no_line_lacks_its_route() -> None:
     assert sorted(set(POLICY) - there) == []
 
 
-def test_a_route_that_nobody_thought_about_asks_before_it_changes_anything() -> None:
+def test_an_undeclared_route_asks_before_it_changes_anything() -> None:
     assert Act(Demand.CHANGE, has_secrets=True) == UNKNOWN
 
 

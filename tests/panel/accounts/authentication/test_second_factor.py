@@ -112,7 +112,7 @@ def test_customers_are_not_asked_for_one(client: Client) -> None:
     assert client.get(reverse("my-volumes")).status_code == 200
 
 
-def test_where_the_setting_relaxes_it_nobody_is_asked(
+def test_where_the_setting_relaxes_it_no_one_is_asked(
     client: Client, ann: User, settings: Settings
 ) -> None:
     settings.TIERCEL_STAFF_NEED_SECOND_FACTOR = False

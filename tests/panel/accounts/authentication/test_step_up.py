@@ -116,7 +116,7 @@ def test_recovery_codes_alone_are_no_factor_so_the_password_is_asked(ann: User) 
     assert step_up.way_of(ann) is Way.PASSWORD
 
 
-def test_what_somebody_else_proved_in_this_browser_is_nothing(ann: User) -> None:
+def test_a_proof_of_another_person_in_this_browser_does_not_count(ann: User) -> None:
     client = prove(signed_in(ann), ann)
     session = client.session
     session[OF] = user_id_to_str(make.user())

@@ -89,7 +89,7 @@ def test_there_is_one_page_that_asks_for_a_proof(left_alone: Client, name: str) 
 # --- A session that nobody proved lately ---------------------------------------------------------
 
 
-def test_an_old_proof_invites_nobody(left_alone: Client) -> None:
+def test_an_old_proof_does_not_allow_invitations(left_alone: Client) -> None:
     data = {"email": "thief@example.net", "staff_role": "admin"}
     assert is_asked(left_alone.post(reverse("people"), data))
     assert not Invitation.objects.exists()
@@ -132,7 +132,9 @@ def test_an_old_proof_makes_no_token(left_alone: Client) -> None:
         ("person-customers", {"role": "owner"}),
     ],
 )
-def test_an_old_proof_changes_nobody(left_alone: Client, name: str, data: dict[str, str]) -> None:
+def test_an_old_proof_changes_no_person(
+    left_alone: Client, name: str, data: dict[str, str]
+) -> None:
     other = make.staff_user("other@example.org", staff_role=StaffRole.OPERATOR)
     response = left_alone.post(reverse(name, args=[other.pk]), data)
     assert is_asked(response)

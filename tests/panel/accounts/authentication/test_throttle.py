@@ -77,7 +77,7 @@ def test_a_browser_she_came_in_by_may_not_guess_for_ever_either(ann: User) -> No
     assert not is_in(hers, "198.51.100.2")
 
 
-def test_the_cookie_is_of_no_use_for_somebody_else_and_opens_nothing(ann: User) -> None:
+def test_the_cookie_is_useless_to_another_person_and_opens_nothing(ann: User) -> None:
     people.add(email="bob@example.org", password="another horse 9")
     thief = Client()
     form = {"login": "bob@example.org", "password": "another horse 9"}

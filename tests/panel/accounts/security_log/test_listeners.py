@@ -99,7 +99,7 @@ def test_a_wrong_code_is_written(client: Client, ann: User) -> None:
     assert written() == [("failed", ann.email, "second factor")]
 
 
-def test_a_lock_out_is_written_once_and_told(client: Client, ann: User) -> None:
+def test_a_lock_out_is_recorded_and_mailed_once(client: Client, ann: User) -> None:
     for _ in range(8):
         enter(client, password="wrong")
     kinds = [kind for kind, _, _ in written()]
@@ -155,7 +155,7 @@ def test_a_flood_of_unknown_names_hides_no_guess_at_a_known_one(
 # --- One's own keys -------------------------------------------------------------------------------
 
 
-def test_a_new_password_is_written_and_told(hers: Client, ann: User) -> None:
+def test_a_new_password_is_recorded_and_mailed(hers: Client, ann: User) -> None:
     new = {"oldpassword": PASSWORD, "password1": ANOTHER, "password2": ANOTHER}
     hers.post(reverse("account_change_password"), new)
     assert written() == [("password", ann.email, "")]
@@ -163,7 +163,7 @@ def test_a_new_password_is_written_and_told(hers: Client, ann: User) -> None:
     assert "127.0.0.1" in str(mail.outbox[0].body)
 
 
-def test_a_new_factor_is_told_and_ends_the_other_sessions(
+def test_a_new_factor_is_mailed_and_ends_the_other_sessions(
     hers: Client, ann: User, django_capture_on_commit_callbacks: Capture
 ) -> None:
     other = Client()
@@ -183,7 +183,7 @@ def test_a_new_factor_is_told_and_ends_the_other_sessions(
     assert hers.get(reverse("sessions")).status_code == 200
 
 
-def test_a_removed_factor_is_told(hers: Client, ann: User) -> None:
+def test_a_removed_factor_is_mailed(hers: Client, ann: User) -> None:
     TOTP.activate(ann, SECRET)
     proven = hers.session
     proven["account_authentication_methods"] = [
@@ -195,7 +195,7 @@ def test_a_removed_factor_is_told(hers: Client, ann: User) -> None:
     assert told() == [(ann.email, "A second factor was removed from your account")]
 
 
-def test_both_addresses_are_told_of_another_main_one(hers: Client, ann: User) -> None:
+def test_both_addresses_are_notified_of_another_main_one(hers: Client, ann: User) -> None:
     EmailAddress.objects.create(user=ann, email="ann@home.example", verified=True)
     form = {"action_primary": "", "email": "ann@home.example"}
     hers.post(reverse("account_email"), form)
@@ -203,7 +203,7 @@ def test_both_addresses_are_told_of_another_main_one(hers: Client, ann: User) ->
     assert {to for to, _ in told()} == {"ann@example.org", "ann@home.example"}
 
 
-def test_an_address_that_is_added_or_removed_is_told(hers: Client, ann: User) -> None:
+def test_an_address_that_is_added_or_removed_is_mailed(hers: Client, ann: User) -> None:
     hers.post(reverse("account_email"), {"action_add": "", "email": "thief@example.net"})
     assert told() == [(ann.email, "An e-mail address of your account was changed")]
     assert "added thief@example.net" in written()[-1]
@@ -211,7 +211,7 @@ def test_an_address_that_is_added_or_removed_is_told(hers: Client, ann: User) ->
     assert "removed thief@example.net" in written()[-1]
 
 
-def test_tokens_are_written_and_told(hers: Client, ann: User) -> None:
+def test_tokens_are_recorded_and_mailed(hers: Client, ann: User) -> None:
     hers.post(reverse("tokens"), {"name": "billing", "scopes": "read", "days": "9"})
     token = ApiToken.objects.get()
     assert written() == [("token_made", ann.email, f"billing ({token.key}) for read")]

@@ -17,7 +17,7 @@ def admin() -> Program:
     return staff()
 
 
-def test_a_person_is_named_by_a_key_that_counts_nobody(admin: Program) -> None:
+def test_a_person_is_named_by_a_key_that_is_no_count(admin: Program) -> None:
     person = make.user("ann@example.org")
     by_key = admin.get(f"/people/{person.key}").json()
     assert (by_key["key"], by_key["url"]) == (person.key, f"/api/v1/people/{person.key}")

@@ -220,7 +220,7 @@ def test_a_service_account_has_tokens_and_no_way_to_sign_in(admin: Program) -> N
     problem(as_token(text, service).get("/"), 401, "authentication_failed")
 
 
-def test_nobody_but_an_admin_makes_tokens_of_a_service_account(admin: Program) -> None:
+def test_only_an_admin_makes_tokens_of_a_service_account(admin: Program) -> None:
     service = people.add_service("billing", StaffRole.OPERATOR, admin.user)
     operator = staff("operator")
     answer = operator.send("post", "/tokens/", {**READ, "user": service.email})
@@ -240,7 +240,7 @@ def warnings() -> list[Any]:
 
 
 @pytest.mark.parametrize("is_service", [False, True])
-def test_somebody_is_told_a_week_before_a_token_in_use_expires(
+def test_the_owner_is_warned_a_week_before_a_token_in_use_expires(
     admin: Program, settings: Settings, is_service: bool
 ) -> None:
     settings.SMTP_HOST = "mail.example"
@@ -264,7 +264,7 @@ def test_somebody_is_told_a_week_before_a_token_in_use_expires(
     assert "nightly" in message.body
 
 
-def test_of_a_token_that_was_replaced_nobody_is_told(admin: Program, settings: Settings) -> None:
+def test_a_token_that_was_replaced_sends_no_warning(admin: Program, settings: Settings) -> None:
     settings.SMTP_HOST = "mail.example"
     token, _ = api_tokens.issue(admin.user, name="nightly", scopes=["read"], days=90)
     ApiToken.objects.filter(pk=token.pk).update(

@@ -287,7 +287,7 @@ def test_what_happened_to_a_customer_stays_when_the_customer_is_deleted() -> Non
 def test_a_customer_reads_their_own_events_without_hosts() -> None:
     acme, zebra = party("acme"), party("zebra")
     asking = program(acme.owner)
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         events = list(read_all(asking))
     assert events
     text = json.dumps(events)

@@ -74,7 +74,7 @@ def test_the_big_lists_are_sorted_searched_and_counted() -> None:
         assert ("sort" in parameters(f"/api/v1{path}")) is (path != "/alerts/")
 
 
-def test_only_the_fields_that_are_asked_for_are_told(asking: Program) -> None:
+def test_only_the_requested_fields_are_returned(asking: Program) -> None:
     job(scene())
     for path in BIG:
         items = asking.get(path, fields="key,url").json()["items"]
@@ -83,7 +83,7 @@ def test_only_the_fields_that_are_asked_for_are_told(asking: Program) -> None:
     assert "label" in refused["errors"][0]["message"]
 
 
-def test_the_count_is_that_of_all_pages_and_only_told_if_asked_for(asking: Program) -> None:
+def test_the_count_is_that_of_all_pages_and_only_returned_on_request(asking: Program) -> None:
     for n in range(3):
         scene(make.lv(f"v{n}"), label=f"web{n}" if n else "mail")
     assert "count" not in asking.get("/volumes/", limit=1).json()

@@ -58,7 +58,7 @@ def test_everything_that_is_read_has_a_version_and_a_reader_who_has_it_gets_no_b
         assert other.status_code == 200, path
 
 
-def test_whoever_changes_an_older_version_is_told_and_changes_nothing(asking: Program) -> None:
+def test_a_change_of_an_older_version_is_refused_and_changes_nothing(asking: Program) -> None:
     for path, method, body in things(asking):
         tag = asking.get(path)["ETag"]
         refused = asking.send(method, path, body, **{"If-Match": '"bogus"'})

@@ -227,7 +227,7 @@ def test_fifty_parallel_puts_with_one_key_make_one_job() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_different_wishes_at_once_one_is_told_of_the_job_in_its_way() -> None:
+def test_of_two_different_wishes_at_once_one_gets_the_job_in_its_way() -> None:
     asking, there = staff("operator"), scene()
     answers = at_once(
         lambda: asking.put_wish(there, TWO_GIB),

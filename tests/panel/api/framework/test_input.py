@@ -104,7 +104,7 @@ def test_an_external_id_that_is_taken_is_a_conflict_that_names_who_has_it(asking
     assert existing == {"key": here.key, "url": url, "name": here.label}
 
 
-def test_of_two_requests_at_once_the_second_is_told_who_was_first(
+def test_of_two_requests_at_once_the_second_gets_the_first_one(
     asking: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one is stored between the check and the storing."""

@@ -166,7 +166,7 @@ def test_without_redis_each_process_keeps_its_own(
 
 
 @pytest.mark.parametrize("forged", ["9" * 18, "-1", "nan", "inf", "x", "", "1e400"])
-def test_what_somebody_wrote_into_redis_locks_nobody_out_for_longer_than_a_bucket_takes_to_fill(
+def test_forged_data_in_redis_locks_no_one_out_for_longer_than_a_bucket_takes_to_fill(
     address: str, forged: str
 ) -> None:
     asking = staff()

@@ -23,7 +23,7 @@ def test_moments_amounts_and_letters_of_any_script_are_as_ever() -> None:
 
 
 def test_what_json_has_no_form_for_is_an_error_and_not_a_text() -> None:
-    with pytest.raises(TypeError, match="object has no form in JSON"):
+    with pytest.raises(TypeError, match="object cannot be written as JSON"):
         json_bytes({"it": object()})
 
 

@@ -63,7 +63,7 @@ def test_a_place_is_free_again_after_an_error(places: ConcurrencyLimit) -> None:
 
 
 @pytest.mark.usefixtures("full")
-def test_whoever_finds_no_place_is_answered_at_once_and_told_to_ask_again() -> None:
+def test_without_a_place_to_wait_the_answer_comes_at_once_and_says_when_to_retry() -> None:
     running = job(there := scene(), door="portal")
     owner = member(customer := make.customer())
     own(there, customer)
@@ -82,7 +82,7 @@ def test_whoever_finds_no_place_is_answered_at_once_and_told_to_ask_again() -> N
         ("post", "/jobs/{preview}/apply", None),
     ],
 )
-def test_so_is_whoever_asks_for_work(method: str, path: str, body: Any) -> None:
+def test_so_is_a_request_for_work(method: str, path: str, body: Any) -> None:
     there: Scene = scene()
     end(preview := job(there, dry_run=True), "succeeded")
     at = path.format(volume=there.volume.key, preview=preview.key)
@@ -91,7 +91,7 @@ def test_so_is_whoever_asks_for_work(method: str, path: str, body: Any) -> None:
     assert took < 20 and answer["Location"]
 
 
-def test_whoever_has_a_place_waits(places: ConcurrencyLimit) -> None:
+def test_a_caller_with_a_place_waits(places: ConcurrencyLimit) -> None:
     running, asking = job(scene()), staff()
     took, answer = timed(asking, f"/jobs/{running.key}?wait=1")
     assert took >= 1 and "Retry-After" not in answer

@@ -36,7 +36,7 @@ def test_a_cache_says_its_settings_to_staff(asking: Program) -> None:
     assert "migration_threshold_sectors" in cache
 
 
-def test_a_customer_is_told_no_settings_tier_or_layout() -> None:
+def test_a_customer_sees_no_settings_tier_or_layout() -> None:
     customer = make.customer()
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
     own(there, customer)

@@ -87,7 +87,7 @@ def test_not_while_messages_are_not_sent(place: Place) -> None:
     long_ago = timezone.now() - timedelta(hours=1)
     AlertDelivery.objects.create(route=mail_route(), next_at=long_ago)
     assert not sign_of_life.send_sign()
-    assert why() == "Messages of alerts are not sent."
+    assert why() == "Alert messages are not being sent."
 
 
 def failing(**fields: Any) -> AlertDelivery:
@@ -102,7 +102,7 @@ def failing(**fields: Any) -> AlertDelivery:
 def test_not_while_every_message_fails(place: Place) -> None:
     failing()
     assert not sign_of_life.send_sign()
-    assert (place.got, why()) == ([], "No message of an alert is taken any more.")
+    assert (place.got, why()) == ([], "No alert message is accepted any more.")
 
 
 def test_one_address_that_fails_is_no_reason(place: Place) -> None:
@@ -132,7 +132,7 @@ def test_not_after_all_were_given_up_until_one_goes_out_again(place: Place) -> N
     route = mail_route()
     failing(route=route, created_at=ago, given_up_at=ago + timedelta(days=1))
     assert not sign_of_life.send_sign()
-    assert why() == "No message of an alert is taken any more."
+    assert why() == "No alert message is accepted any more."
     failing(purpose=AlertDelivery.Purpose.TEST, delivered_at=timezone.now())
     assert sign_of_life.send_sign()
 

@@ -63,12 +63,12 @@ def test_a_problem_of_many_months_is_told_once_and_so_is_its_end(volume: Volume)
     tasks.send_notices()
     Notice.objects.update(delivered_at=timezone.now() - timedelta(days=99))
     for _ in range(2):
-        tasks.prune_told()
+        tasks.prune_messages()
         tasks.send_notices()
     assert [each.subject for each in mail.outbox] == ["Problem: Acme mail"]
     there.resolved_at = timezone.now()
     there.save()
-    tasks.prune_told()
+    tasks.prune_messages()
     tasks.send_notices()
     assert mail.outbox[1].subject == "Resolved: Acme mail"
 
@@ -123,16 +123,16 @@ def test_in_german_for_who_speaks_it(volume: Volume, vera: User) -> None:
 )
 def test_what_is_no_business_of_theirs_is_not_told(volume: Volume, fields: dict[str, Any]) -> None:
     wrong(volume, **fields)
-    alert_notices.tell_customers()
+    alert_notices.notify_customers()
     assert not Notice.objects.exists()
 
 
 def test_what_is_mended_within_minutes_is_not_told(volume: Volume) -> None:
     there = wrong(volume, opened_at=timezone.now() - timedelta(minutes=1))
-    alert_notices.tell_customers()
+    alert_notices.notify_customers()
     there.resolved_at = timezone.now()
     there.save()
-    alert_notices.tell_customers()
+    alert_notices.notify_customers()
     assert not Notice.objects.exists()
 
 

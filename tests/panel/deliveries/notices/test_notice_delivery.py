@@ -26,7 +26,7 @@ def there() -> Case:
     """With a notice to Vera alone."""
     made = case()
     Mute.objects.create(user=made.shop.owner, kind="done")
-    notice_delivery.tell(made.order, NoticeKind.DONE)
+    notice_delivery.notify(made.order, NoticeKind.DONE)
     return made
 
 
@@ -128,7 +128,7 @@ def test_after_too_many_tries_it_is_given_up(there: Case, down: list[int]) -> No
 def test_an_address_that_no_mail_can_have_keeps_nobody_waiting(there: Case) -> None:
     User.objects.filter(pk=there.viewer.pk).update(email="vera@example.org\nBcc: all@example.org")
     Mute.objects.all().delete()
-    notice_delivery.tell(there.order, NoticeKind.DONE)
+    notice_delivery.notify(there.order, NoticeKind.DONE)
     deliver_due(NOTICE_MAILS)
     assert [sent.to for sent in mail.outbox] == [[there.shop.owner.email]]
     bad = Notice.objects.get(user=there.viewer)
@@ -163,11 +163,11 @@ def test_every_try_has_the_same_name_for_mail_servers(there: Case) -> None:
 
 def test_what_was_sent_is_forgotten_after_months_and_what_waits_is_not(there: Case) -> None:
     tasks.send_notices()
-    notice_delivery.tell(there.order, NoticeKind.PROOF)
+    notice_delivery.notify(there.order, NoticeKind.PROOF)
     long_ago = Now() - notice_delivery.KEPT - timedelta(hours=1)
     Notice.objects.update(created_at=long_ago)
     Notice.objects.exclude(delivered_at=None).update(delivered_at=long_ago)
-    tasks.prune_told()
+    tasks.prune_messages()
     assert {each.delivered_at for each in Notice.objects.all()} == {None}
 
 

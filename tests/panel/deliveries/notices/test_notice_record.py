@@ -50,16 +50,16 @@ def test_who_does_not_want_it_or_may_not_sign_in_is_not_told() -> None:
     there = case()
     Mute.objects.create(user=there.viewer, kind="done")
     User.objects.filter(pk=there.shop.owner.pk).update(is_active=False)
-    notice_delivery.tell(there.order, NoticeKind.DONE)
+    notice_delivery.notify(there.order, NoticeKind.DONE)
     assert told() == set()
-    notice_delivery.tell(there.order, NoticeKind.FAILED)
+    notice_delivery.notify(there.order, NoticeKind.FAILED)
     assert told("failed") == {there.viewer.email}
 
 
 def test_told_twice_it_is_written_once() -> None:
     there = case()
     for _ in range(2):
-        notice_delivery.tell(there.order, NoticeKind.DONE)
+        notice_delivery.notify(there.order, NoticeKind.DONE)
     assert Notice.objects.count() == 2
 
 
@@ -79,6 +79,6 @@ def test_workers_are_told_after_the_commit(
     monkeypatch.setattr(notify_workers, "send", sent.append)
     there = case()
     with django_capture_on_commit_callbacks(execute=True):
-        notice_delivery.tell(there.order, NoticeKind.DONE)
+        notice_delivery.notify(there.order, NoticeKind.DONE)
         assert sent == []
     assert sent == [notice_delivery.TASK]

@@ -340,11 +340,11 @@ def test_what_nobody_took_for_25_hours_is_given_up_and_said(place: Place, settin
     make.host()
     tasks.send_webhooks()
     pass_time(timedelta(hours=24, minutes=50))
-    tasks.prune_told()
+    tasks.prune_messages()
     assert not sent(given_up_at__isnull=False)
     pass_time(timedelta(minutes=20))
     tasks.send_webhooks()
-    tasks.prune_told()
+    tasks.prune_messages()
     assert [each.state for each in sent()] == ["given_up", "given_up"]
     assert webhook_fanout.TOO_OLD in {each.last_error for each in sent()}
 

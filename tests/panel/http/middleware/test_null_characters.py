@@ -89,7 +89,7 @@ def test_chosen_volumes_and_options_with_it_are_nobodys(people: Cast, action: st
         assert ask(people, "admin", row, reverse("volumes-bulk"), asked).status_code == 422
 
 
-def test_a_token_is_told_which_parameter_holds_it(people: Cast) -> None:
+def test_a_token_gets_the_parameter_that_holds_it(people: Cast) -> None:
     path = reverse("api-volumes")
     said = Client(headers=people.bearers["admin"]).get(path, {"external_id": "\0"})
     assert said.status_code == 400

@@ -58,7 +58,7 @@ def no_first_wall(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def no_second_wall(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        row_security, "stand", lambda value: row_security._standing.set(row_security.ALL)
+        row_security, "set_scope", lambda value: row_security._scope.set(row_security.ALL)
     )
 
 
@@ -135,7 +135,7 @@ def test_a_token_counts_and_not_the_session_it_came_with(people: Cast, no_first_
 def test_after_a_view_that_broke_nothing_is_left_open(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_security, "_process", row_security.NOBODY)
+    monkeypatch.setattr(row_security, "_process", row_security.NO_ROWS)
 
     def breaks(request: HttpRequest, user: Any, **given: Any) -> None:
         assert Volume.objects.exists()
@@ -152,32 +152,32 @@ def test_after_a_view_that_broke_nothing_is_left_open(
 def test_what_is_streamed_is_read_within_the_wall(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_security, "_process", row_security.NOBODY)
+    monkeypatch.setattr(row_security, "_process", row_security.NO_ROWS)
     path = reverse("job-log", args=[people.acme.job.key])
     response = people.clients["admin"].get(path)
     assert not Volume.objects.exists()
     assert b"".join(response) == b"acme output\n"
 
 
-def test_whoever_is_deactivated_sees_nothing(people: Cast, no_first_wall: None) -> None:
+def test_a_deactivated_person_sees_nothing(people: Cast, no_first_wall: None) -> None:
     people.acme.owner.is_active = False
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         set_scope_for(people.acme.owner)
         assert not Volume.objects.exists()
     people.acme.owner.is_active = True
 
 
 def test_who_asked_is_looked_at_after_the_answer_without_a_trace(people: Cast) -> None:
-    before = row_security.standing()
+    before = row_security.current_scope()
     response: Any = people.clients["owner"].get(reverse("health"))
     assert response.wsgi_request.user == people.acme.owner
-    assert row_security.standing() == before
+    assert row_security.current_scope() == before
 
 
 def test_a_process_that_says_nothing_sees_nothing_and_a_worker_sees_all(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_security, "_process", row_security.NOBODY)
+    monkeypatch.setattr(row_security, "_process", row_security.NO_ROWS)
     assert not Volume.objects.exists()
     see_all()
     assert Volume.objects.exists()

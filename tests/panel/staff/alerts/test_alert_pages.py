@@ -120,7 +120,7 @@ def test_an_alert_says_who_was_told_how_and_in_which_state(browser: Client) -> N
     page = text_of(browser, "alert", Alert.objects.get().key)
     assert page.count("E-mail to Ada:") == 2
     assert "retrying" in page and "Connection refused" in page
-    assert "No recipient for this" not in page
+    assert "has no recipient for this alert" not in page
 
 
 def test_an_alert_that_nobody_was_told_of_says_so(browser: Client) -> None:
@@ -131,8 +131,8 @@ def test_an_alert_that_nobody_was_told_of_says_so(browser: Client) -> None:
     AlertEvent.objects.create(alert=alert, kind="escalated", is_told=True, tier=2, rank=0, text=old)
     alert_routing.route_events()
     page = text_of(browser, "alert", alert.key)
-    assert "No recipient for this (tier 1)." in page
-    assert "No recipient for this (tier 2)." in page
+    assert "Tier 1 has no recipient for this alert." in page
+    assert "Tier 2 has no recipient for this alert." in page
     assert "is told." not in page and "were told" not in page
     assert "<dt>Notified</dt><dd>no one</dd>" in page
 

@@ -119,7 +119,7 @@ def test_address_and_secret_stay_where_their_fields_are_empty(browser: Client) -
     [
         ({"url": "http://hooks.example.org/"}, "TIERCEL_ALERT_PRIVATE_HOSTS"),
         ({"url": ""}, "Enter the address."),
-        ({"kind": "email"}, "Choose who gets the mails."),
+        ({"kind": "email"}, "Choose a recipient."),
         ({"zone": "Mars/Base"}, "There is no such time zone."),
         ({"hosts": "gone"}, "There is no host “gone”."),
         ({"quiet_start": "22:00"}, "Enter both times"),
@@ -194,7 +194,7 @@ def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
     bare, risky = make.host(name="stor-fra-02"), make.host(name="stor-fra-03", tags=["nvme"])
     make.host(name="stor-old-01", state="pending")
     routes = browser.get(reverse("alert-routes")).content.decode()
-    told = routes.split('id="untold"')[1].split("</section>")[0]
+    told = routes.split('id="no-recipient"')[1].split("</section>")[0]
     assert "stor-fra-02" in told and "stor-fra-03" in told
     assert "stor-hel-01" not in told and "stor-old-01" not in told
     assert "only of data at risk" in told
@@ -207,7 +207,7 @@ def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
         ("stor-fra-03", "errors"),
     ]
     mail_route("fay@example.org", most_rank=1)
-    assert 'id="untold"' not in browser.get(reverse("alert-routes")).content.decode()
+    assert 'id="no-recipient"' not in browser.get(reverse("alert-routes")).content.decode()
     assert "No recipient" not in browser.get(reverse("home")).content.decode()
     assert browser.get(reverse("api-alert-route-gaps")).json()["items"] == []
 
@@ -343,7 +343,7 @@ def test_an_alert_remembers_who_was_told_when_the_recipient_is_gone(browser: Cli
     assert (sent.route, sent.to, sent.given_up_at) == (None, "E-mail to m2@example.org", None)
     assert waiting.given_up_at is not None
     page = browser.get(reverse("alert", args=[of.key])).content.decode()
-    assert "E-mail to m2@example.org" in page and "No recipient for this" not in page
+    assert "E-mail to m2@example.org" in page and "has no recipient for this alert" not in page
     again = browser.post(reverse("alert-message-again", args=[sent.key]))
     assert again.status_code == 404
     event(of, "resolved")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 OF_STORAGE = ("storage_hostevent", "storage_volumeevent", "storage_customerevent")
 
 
-def told(edit: Edit) -> list[tuple[str, str, str]]:
+def field_changes(edit: Edit) -> list[tuple[str, str, str]]:
     return [(change.field, change.before, change.after) for change in edit.changes]
 
 
@@ -38,8 +38,8 @@ def test_an_edit_says_field_before_and_after_newest_first() -> None:
         volume.label = label
         volume.save()
     newest, older, created = edits(volume)
-    assert told(newest) == [("label", "second", "third")]
-    assert told(older) == [("label", "first", "second")]
+    assert field_changes(newest) == [("label", "second", "third")]
+    assert field_changes(older) == [("label", "first", "second")]
     assert created.is_creation
 
 
@@ -47,7 +47,7 @@ def test_an_update_without_the_model_is_seen_too() -> None:
     host = make.host(port=22)
     Host.objects.filter(pk=host.pk).update(port=2222, address="198.51.100.7")
     host.refresh_from_db()
-    address, port = told(edits(host)[0])
+    address, port = field_changes(edits(host)[0])
     assert address == ("address", "127.0.0.1", "198.51.100.7")
     assert port == ("port", "22", "2222")
 
@@ -113,8 +113,8 @@ def test_a_recorded_state_is_shown_by_what_changed_of_it() -> None:
     volume.wish = Wish(12 * GIB, "ssd").to_json()
     volume.save()
     newest, first, _ = edits(volume)
-    assert told(newest) == [("size", "8 GiB", "12 GiB"), ("tier", "HDD", "SSD")]
-    assert ("size", "-", "8 GiB") in told(first)
+    assert field_changes(newest) == [("size", "8 GiB", "12 GiB"), ("tier", "HDD", "SSD")]
+    assert ("size", "-", "8 GiB") in field_changes(first)
 
 
 @pytest.mark.parametrize("wish", [{"padding": "x" * 1000}, {"size_bytes": "many"}, [1]])
@@ -122,7 +122,7 @@ def test_a_recorded_state_of_another_version_is_not_spelled_out(wish: Any) -> No
     volume = make.volume()
     volume.wish = wish
     volume.save()
-    assert told(edits(volume)[0]) == [("recorded state", "-", "changed")]
+    assert field_changes(edits(volume)[0]) == [("recorded state", "-", "changed")]
 
 
 def test_another_record_is_told_by_its_name_and_an_amount_with_its_unit() -> None:
@@ -130,13 +130,13 @@ def test_another_record_is_told_by_its_name_and_an_amount_with_its_unit() -> Non
     volume = make.volume(customer=acme, cache_plan=boost, size_bytes=8 * GIB)
     Volume.objects.filter(pk=volume.pk).update(customer=None, cache_plan=None, size_bytes=9 * GIB)
     volume.refresh_from_db()
-    assert set(told(edits(volume)[0])) == {
+    assert set(field_changes(edits(volume)[0])) == {
         ("customer", "Acme", "-"),
         ("cache plan", "Boost", "-"),
         ("size", "8 GiB", "9 GiB"),
     }
     boost.price_minor = 2000
     boost.save()
-    assert told(edits(boost)[0]) == [("price", "10.00 EUR", "20.00 EUR")]
+    assert field_changes(edits(boost)[0]) == [("price", "10.00 EUR", "20.00 EUR")]
     acme.delete()
-    assert ("customer", "a deleted customer", "-") in told(edits(volume)[0])
+    assert ("customer", "a deleted customer", "-") in field_changes(edits(volume)[0])

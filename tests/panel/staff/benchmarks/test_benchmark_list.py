@@ -25,7 +25,7 @@ def test_without_a_benchmark_the_list_says_what_one_is_for_and_what_root_does(
 ) -> None:
     text = page(staff)
     assert "No benchmarks yet" in text
-    assert "never on a volume of a customer" in text
+    assert "never a customer's volume" in text
     assert "agent.pyz allow-benchmarks" in text
     assert reverse("benchmark-new") in text
 

@@ -54,7 +54,7 @@ def test_single_runs_are_compared(staff: Client, there: Scene) -> None:
 
 
 def test_what_is_not_there_is_said(staff: Client) -> None:
-    assert "Nothing with a result is called nothing." in page(staff, "nothing")
+    assert "No benchmark or run with a result is called nothing." in page(staff, "nothing")
 
 
 def test_charts_and_figures_of_the_comparison_are_there(staff: Client, there: Scene) -> None:
@@ -81,7 +81,7 @@ def test_ssd_models_of_the_fleet_stand_beside_each_other(staff: Client, there: S
     link = re.search(r'href="([^"]+)">SSD models', listed)
     assert link is not None
     address = html.unescape(link[1])
-    assert "No run on an SSD alone has a result yet" in staff.get(address).content.decode()
+    assert "No run on SSD alone has a result yet" in staff.get(address).content.decode()
     for seed, model in enumerate(("PM9A3", "S4510", "S4510"), 1):
         on_ssd(there, model, seed)
     text = on_one_line(staff.get(address).content.decode())

@@ -96,7 +96,7 @@ def test_a_run_that_does_not_fit_is_refused(staff: Client, there: Scene) -> None
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("data_gib", "four", "is no size"),
+        ("data_gib", "four", "is not a size"),
         ("data_gib", ",".join("123456789"), ""),
         ("start", "02:00", "Enter both times"),
         ("job_file", "[a]\nrw=read\nfilename=/dev/sda\nexec_prerun=x", "Line 4"),
@@ -128,7 +128,7 @@ def test_the_heat_of_a_volume_is_replayed(staff: Client, there: Scene, heated: V
     count_heat(volume, 12, timezone.now())
     address = f"{reverse('benchmark-new')}?host={there.host.key}&heat_of={volume.key}"
     form = staff.get(address).content.decode()
-    assert volume.key in form and "hits within" in form and "no phases of day" in form
+    assert volume.key in form and "hit rate within" in form and "no phases of day" in form
     post_of = asked(there, profiles=["heat"], heat_of=volume.key)
     staff.post(reverse("benchmark-new"), post_of)
     (profile,) = Benchmark.objects.get().matrix.profiles

@@ -1,4 +1,4 @@
-"""How forecasts held, as a page and in the API."""
+"""Forecast accuracy, as a page and in the API."""
 
 from __future__ import annotations
 

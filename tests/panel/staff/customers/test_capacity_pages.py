@@ -139,7 +139,7 @@ def test_volumes_on_ssd_use_up_its_space_too() -> None:
     volume_job(one, Kind.MOVE_VOLUME, 8, lying("hdd", 5), lying("ssd", 5))
     volume_job(one, Kind.DESTROY_VOLUME, 7, lying("ssd", 3, "gone"), lying("ssd", 3, "retired"))
     volume_job(one, Kind.CREATE_VOLUME, 6, lying("hdd", 100), None)
-    volume_job(one, Kind.EXTEND_VOLUME, 5, lying("ssd", 50), None)  # from what, nobody knows
+    volume_job(one, Kind.EXTEND_VOLUME, 5, lying("ssd", 50), None)  # from an unknown size
     rates = ssd_space.growth(make.staff_user(), NOW, {one.pk: 60 * GIB})
     # 10 + 2 + 20 - 5 - 3 = 24 GiB in 30 days.
     assert rates[one.pk].full_at == NOW + timedelta(days=75)
@@ -238,8 +238,8 @@ def test_the_table_is_sorted_by_what_is_asked_and_is_a_file_too(admin: Client) -
 
 
 def waiting(on: Host, gib: int, **placed: Any) -> None:
-    """A volume one of whose reads waits at any time, without a cache unless told otherwise. It
-    reads 15 GiB a day."""
+    """A volume one of whose reads waits at any time, by default without a cache. It reads 15 GiB a
+    day."""
     volume = make.volume(size_bytes=gib * GIB)
     make.placement(volume, on, **placed)
     end = timezone.now().replace(minute=0, second=0, microsecond=0)

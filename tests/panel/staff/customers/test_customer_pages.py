@@ -1,4 +1,4 @@
-"""Pages of customers: names that nobody can read or tell apart, and customers nobody needs."""
+"""Pages of customers: unreadable and ambiguous names, and deleting customers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_is_in_the_books_stays_in_the_books(operator: Client) -> None:
     volume = make.volume(customer=customer)
     volume.destroyed_at = volume.created_at
     volume.save()
-    assert "kept for the books" in delete(operator, customer)
+    assert "kept for accounting" in delete(operator, customer)
     assert Customer.objects.count() == 1
 
 

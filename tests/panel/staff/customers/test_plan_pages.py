@@ -125,7 +125,7 @@ def test_size_and_mode_stay_as_they_were_sold_but_the_price_may_change(admin: Cl
     assert (made.size_bytes, made.mode, made.price_minor) == (2 * GIB, "writethrough", 550)
 
 
-def test_a_plan_that_nobody_had_is_deleted(admin: Client) -> None:
+def test_a_plan_that_no_volume_had_is_deleted(admin: Client) -> None:
     made = plan()
     admin.post(reverse("cache-plan-delete", args=[made.key]))
     assert not CachePlan.objects.exists()

@@ -195,7 +195,7 @@ def test_the_present_month_is_what_is_sold_now_and_the_others_are_of_orders(admi
     assert found.undated == 1
     text = on_one_line(admin.get(reverse("revenue")).content.decode())
     assert "Monthly revenue by plan in EUR" in text and "Monthly revenue by plan in USD" in text
-    assert "1 volume got a plan without an order: counted in this month alone." in text
+    assert "1 volume got a plan without an order: counted in this month only." in text
 
 
 def test_a_plan_that_staff_took_away_or_a_volume_that_retired_ends_then() -> None:

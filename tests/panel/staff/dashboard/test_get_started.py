@@ -40,7 +40,7 @@ def test_each_thing_is_ticked_once_it_is_there(boss: User, settings: Settings) -
     assert get_started(boss) is None
 
 
-def test_it_is_one_card_of_the_first_page_which_stays_while_nobody_is_told(
+def test_it_is_one_card_of_the_first_page_which_stays_without_a_recipient(
     client: Client, boss: User
 ) -> None:
     make.host()

@@ -55,7 +55,7 @@ def part(client: Client, **asked: str) -> str:
     return client.get(reverse("overview"), {"part": "tables", **asked}).content.decode()
 
 
-def told(user: User) -> list[str]:
+def attention_words(user: User) -> list[str]:
     return [item.what for item in page(user).attention]
 
 
@@ -99,25 +99,25 @@ def add_cache(there: Scene, size_bytes: int = 2 * GIB) -> dict[str, Any]:
 # Needs attention
 
 
-def test_a_fleet_without_trouble_needs_nobody(admin: User) -> None:
+def test_a_fleet_without_problems_needs_no_attention(admin: User) -> None:
     there = scene()
     report(there)
     end(job(there))
-    assert told(admin) == []
+    assert attention_words(admin) == []
 
 
 def test_silent_hosts_share_a_row(admin: User) -> None:
     for _ in range(3):
         scene(host={"last_seen_at": timezone.now() - timedelta(hours=2)})
-    assert told(admin) == ["3 hosts are silent"]
+    assert attention_words(admin) == ["3 hosts are silent"]
 
 
 def test_hosts_that_answer_but_are_not_sampled_share_a_row(admin: User) -> None:
     for _ in range(2):
         sampled(scene(), seconds_ago=7200)
-    assert told(admin) == []
+    assert attention_words(admin) == []
     Placement.objects.update(since=timezone.now() - timedelta(hours=2))
-    assert told(admin) == ["2 hosts answer, but send no samples"]
+    assert attention_words(admin) == ["2 hosts answer, but send no samples"]
 
 
 def test_what_an_inventory_shows_is_listed_with_the_volumes_label(admin: User) -> None:
@@ -139,22 +139,22 @@ def test_the_same_trouble_told_by_agent_and_inventory_is_one(admin: User) -> Non
 def test_what_the_agent_told_counts_as_long_as_there_is_no_inventory(admin: User) -> None:
     problem = {"code": "volume_inactive", "severity": "error", "message": "off", "correction": ""}
     scene(host={"problems": [problem]})
-    assert told(admin) == ["off"]
+    assert attention_words(admin) == ["off"]
 
 
 def test_a_difference_that_a_job_is_about_to_end_is_not_listed(admin: User) -> None:
     there = scene(make.lv(active=False))
     report(there)
     at_work = job(there)
-    assert told(admin) == []
+    assert attention_words(admin) == []
     end(at_work)
-    assert len(told(admin)) == 1
+    assert len(attention_words(admin)) == 1
 
 
 def test_a_host_without_room_is_told_apart_from_what_is_wrong(admin: User) -> None:
     there = scene()
     report(there, pvs=(make.pv(), make.fast_pv(size_bytes=100 * GIB, free_bytes=2 * GIB)))
-    assert told(admin) == []
+    assert attention_words(admin) == []
     assert page(admin).problems.total == 0
     (shortage,) = page(admin).shortages
     assert (shortage.tier, shortage.count) == ("ssd", 1)
@@ -187,36 +187,36 @@ def test_the_overview_the_list_and_the_host_count_the_same_problems(
 
 def test_an_undecided_job_is_listed_until_it_is_over(admin: User) -> None:
     undecided = job(scene(), state=State.NEEDS_ATTENTION, error={"message": "SSD away."})
-    assert told(admin) == ["Add cache needs a decision: SSD away."]
+    assert attention_words(admin) == ["Add cache needs a decision: SSD away."]
     end(undecided, State.CANCELLED)
-    assert told(admin) == []
+    assert attention_words(admin) == []
 
 
 def test_a_failed_job_is_listed_until_a_later_one_did_better(admin: User) -> None:
     there = scene()
     end(job(there), State.FAILED, error={"code": "no_space", "message": "no room."})
-    assert told(admin) == ["Add cache failed: no room."]
+    assert attention_words(admin) == ["Add cache failed: no room."]
     end(job(there), State.FAILED, error={"code": "no_space", "message": "still no room."})
-    assert told(admin) == ["2 jobs failed: Add cache, no_space"]
+    assert attention_words(admin) == ["2 jobs failed: Add cache, no_space"]
     end(job(there))
-    assert told(admin) == []
+    assert attention_words(admin) == []
 
 
 def test_a_job_that_failed_days_ago_is_not_listed(admin: User) -> None:
     long_ago = timezone.now() - timedelta(days=3)
     end(job(scene()), State.FAILED, error={"message": "x"}, ended_at=long_ago)
-    assert told(admin) == []
+    assert attention_words(admin) == []
 
 
 def test_a_preview_that_failed_is_not_listed(admin: User) -> None:
     end(job(scene(), dry_run=True), State.FAILED, error={"message": "x"})
-    assert told(admin) == []
+    assert attention_words(admin) == []
 
 
 def test_the_global_stop_is_listed_with_its_reason(admin: User) -> None:
     scene()
     holds.stop_all(admin.pk, "new kernel")
-    assert told(admin) == [f"All jobs are paused by {admin}: new kernel"]
+    assert attention_words(admin) == [f"All jobs are paused by {admin}: new kernel"]
 
 
 # The strip

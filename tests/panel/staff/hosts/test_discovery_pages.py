@@ -130,7 +130,7 @@ def test_a_host_that_lost_nothing_says_nothing_of_drift(staff: Client) -> None:
     assert "Missing volumes" not in page(staff, "host-volumes", host.key)
 
 
-def test_a_volume_of_nobody_leads_to_its_adoption(staff: Client) -> None:
+def test_a_volume_without_a_customer_leads_to_its_adoption(staff: Client) -> None:
     there = scene(managed=False)
     text = page(staff, "volume", there.volume.key)
     link = f"{reverse('adopt')}?pattern=web12&amp;host={there.host.key}"

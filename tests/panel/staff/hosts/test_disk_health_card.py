@@ -61,7 +61,7 @@ def read(host: Host, *documents: Any, days_ago: int = 0, **more: Any) -> None:
 
 
 def test_a_host_that_was_not_asked_says_so(client: Client, host: Host) -> None:
-    assert "asked for the first time within 5 minutes" in card(client, host)
+    assert "read for the first time within 5 minutes" in card(client, host)
 
 
 def test_a_host_without_smartctl_says_what_to_do(client: Client, host: Host) -> None:
@@ -109,7 +109,9 @@ def test_what_a_disk_says_is_only_text(client: Client, host: Host) -> None:
     assert "<script>" not in text and "&lt;script&gt;" in text
 
 
-def test_a_disk_that_is_gone_is_shown_until_somebody_accepts_it(client: Client, host: Host) -> None:
+def test_a_disk_that_is_gone_is_shown_until_its_loss_is_accepted(
+    client: Client, host: Host
+) -> None:
     read(host, nvme("M", "N1"), nvme("M", "N2"), days_ago=1)
     read(host, nvme("M", "N1"))
     text = card(client, host)

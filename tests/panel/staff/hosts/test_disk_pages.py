@@ -56,7 +56,7 @@ def test_errors_are_accepted_with_a_reason_and_the_page_says_by_whom(admin: Clie
     of = read(0)
     read(3, of.host)
     refused = admin.post(address(of, "host-disk-accept"), {"reason": ""})
-    assert refused.status_code == 422 and "Enter why" in refused.content.decode()
+    assert refused.status_code == 422 and "Enter a reason" in refused.content.decode()
     admin.post(address(of, "host-disk-accept"), {"reason": "A power cut"})
     text = page(admin, of)
     assert "by ada@example.com: A power cut" in text
@@ -75,7 +75,7 @@ def test_what_was_accepted_is_undone_by_the_button_below(admin: Client) -> None:
     assert stale.status_code == 422 and "changed again" in stale.content.decode()
 
 
-def test_a_disk_that_is_gone_is_listed_until_somebody_accepts_it_on_its_page(admin: Client) -> None:
+def test_a_disk_that_is_gone_is_listed_until_its_loss_is_accepted(admin: Client) -> None:
     host = scene(make.lv()).host
     of, stays = read(3, host), disk(dom(1), "sdb")
     record_smart(host, reply(stays), "b", timezone.now())
@@ -149,7 +149,7 @@ def test_who_writes_to_an_ssd_is_shown_for_the_time_that_is_chosen(admin: Client
     record_smart(there.host, reply(disk(dom(50_000))), "b", timezone.now())
     of = PhysicalDisk.objects.get(host=there.host)
     text = admin.get(address(of), {"writers": "7d"}).content.decode()
-    assert "Who writes to it" in text and "No volume wrote to this SSD in this time." in text
+    assert "Who writes to it" in text and "No volume wrote to this SSD in this period." in text
     assert 'href="?writers=7d#writers" aria-current="true"' in on_one_line(text)
     assert "Who writes to it" not in page(admin, read(0)), "an HDD wears not by writing"
 

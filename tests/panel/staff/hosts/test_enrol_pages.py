@@ -259,7 +259,7 @@ def test_what_was_found_ends_the_waiting(admin: Client) -> None:
     assert "http-equiv" not in text
 
 
-def test_whoever_has_enrolled_a_host_is_asked_who_is_told_of_it(admin: Client) -> None:
+def test_an_enrolled_host_without_a_recipient_asks_for_one(admin: Client) -> None:
     host = scene(host={"hello_at": timezone.now()}).host
     text = page(admin, host)
     assert "No recipient is notified at once when this host has an error." in text

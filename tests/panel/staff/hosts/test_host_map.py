@@ -73,7 +73,7 @@ def test_free_space_is_never_more_than_a_quarter_and_comes_last() -> None:
     )
 
 
-def test_the_colours_are_the_figures_and_what_nobody_measured_is_unknown() -> None:
+def test_the_colours_are_the_figures_and_what_was_not_measured_is_unknown() -> None:
     slow, unmeasured = make.lv("a"), make.lv("b")
     found = drawn(make.facts(slow, unmeasured), (slow, known("shop", latency=SLOW)))
     there = tiles(found, "slow")

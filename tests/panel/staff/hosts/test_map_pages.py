@@ -212,7 +212,7 @@ def test_a_host_of_unknown_size_is_named_below_and_an_empty_panel_teaches(staff:
     make.host(name="newcomer")
     text = read(staff, "hosts-map")
     assert "No host has sent an inventory yet" in text
-    assert "Not drawn, as no inventory has come:" in text and "newcomer" in text
+    assert "Not shown, because no inventory has arrived:" in text and "newcomer" in text
 
 
 def test_more_hosts_cost_no_more_queries(staff: Client) -> None:

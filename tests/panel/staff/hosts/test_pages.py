@@ -130,7 +130,7 @@ def test_space_is_shown_by_tier_with_what_is_free(staff: Client) -> None:
 def test_what_the_inventory_shows_to_be_wrong_stands_among_the_problems_once(
     staff: Client,
 ) -> None:
-    told = {"code": "array_degraded", "severity": "error", "message": "told by the agent"}
+    told = {"code": "array_degraded", "severity": "error", "message": "reported by the agent"}
     there = scene(host={"problems": [{**told, "correction": ""}], "hello_at": timezone.now()})
     finding = {
         "code": "array_degraded", "severity": "error", "subject": "md0",
@@ -140,7 +140,7 @@ def test_what_the_inventory_shows_to_be_wrong_stands_among_the_problems_once(
     text = section(page(staff, there.host), "problems")
     assert "md0 is missing 1 disk." in text
     assert "Replace the disk." in text
-    assert "told by the agent" not in text
+    assert "reported by the agent" not in text
 
 
 def test_many_problems_are_folded(staff: Client) -> None:

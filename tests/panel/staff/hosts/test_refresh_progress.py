@@ -31,5 +31,5 @@ def test_a_page_does_not_wait_for_ever() -> None:
 
 
 @pytest.mark.parametrize("asked", ["", "soon", "nan", "inf", "-inf"])
-def test_a_page_that_nobody_asked_for_waits_for_nothing(asked: str) -> None:
+def test_a_page_without_a_refresh_waits_for_nothing(asked: str) -> None:
     assert pending_refresh(asked, None, ASKED) is None

@@ -250,7 +250,7 @@ def test_a_bcache_device_in_use_is_drawn_as_its_volumes_cache() -> None:
     assert pillar.cache.detail == "bcache, writethrough on md0"
 
 
-def test_a_bcache_device_that_nobody_uses_is_drawn_by_itself() -> None:
+def test_an_unused_bcache_device_is_drawn_alone() -> None:
     device = make.lv("s-aaaaaaaaaaaaaaaa", pvs=("md0",))
     (group,) = stack_of(make.facts(device, csets=(make.cset(device.uuid),))).groups
     assert group.pillars[0].volume.detail == "bcache cache device on md0"

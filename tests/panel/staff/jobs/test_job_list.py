@@ -96,7 +96,7 @@ def test_a_state_or_kind_that_is_none_leads_to_the_list_without_it(
     response = client.get(reverse("jobs"), {**query, "volume": there.volume.key}, follow=True)
     assert response.status_code == 200
     assert list(response.context["page"]) == [row]
-    assert "It was left out." in response.content.decode()
+    assert "It was ignored." in response.content.decode()
 
 
 @pytest.mark.parametrize("query", [{"host": "x" * 65}])

@@ -287,4 +287,4 @@ def test_the_button_of_a_preview_stays_in_view_and_what_is_not_known_yet_is_mark
     text = page(staff, "job", preview.key)
     assert 'class="actions preview-confirm' in text
     assert 'title="known when the step runs">&lt;each range&gt;</em>' in text
-    assert "What stands in &lt; &gt; is known when the step runs." in text
+    assert "Values in &lt; &gt; are known when the step runs." in text

@@ -10,7 +10,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from jobs.models import State
-from panel.staff.jobs.running_menu import MOST, running_of
+from panel.staff.jobs.running_menu import MOST_JOBS, running_of
 from tests import make
 from tests.scene import end, job, scene, step
 
@@ -40,12 +40,12 @@ def test_jobs_that_need_a_person_come_first() -> None:
 def test_many_jobs_are_counted_but_not_all_shown(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    for _ in range(MOST + 2):
+    for _ in range(MOST_JOBS + 2):
         job(scene())
     person = make.staff_user()
     with django_assert_num_queries(3):
         now = running_of(person)
-    assert (len(now.shown), now.count, now.undecided) == (MOST, MOST + 2, 0)
+    assert (len(now.shown), now.count, now.undecided) == (MOST_JOBS, MOST_JOBS + 2, 0)
 
 
 def test_the_menu_shows_how_far_a_step_is(staff: Client) -> None:
@@ -61,7 +61,7 @@ def test_the_menu_shows_how_far_a_step_is(staff: Client) -> None:
     assert "1 GiB of 4 GiB" in text
 
 
-def test_whoever_opens_the_menu_alone_sees_all_jobs(staff: Client) -> None:
+def test_the_menu_opened_as_a_page_shows_all_jobs(staff: Client) -> None:
     assert staff.get(reverse("running-jobs")).headers["Location"] == reverse("jobs")
 
 

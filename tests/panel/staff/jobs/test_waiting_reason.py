@@ -26,7 +26,7 @@ def waiting(host: dict[str, Any] | None = None, **fields: Any) -> Job:
 
 
 @pytest.mark.parametrize("state", [State.RUNNING, State.SUCCEEDED, State.NEEDS_ATTENTION])
-def test_whoever_works_is_over_or_asks_a_person_waits_for_nothing(state: State) -> None:
+def test_a_job_that_runs_has_ended_or_needs_a_person_waits_for_nothing(state: State) -> None:
     assert wait(waiting(state=state)) is None
 
 

@@ -63,9 +63,9 @@ def test_its_last_use_is_written_once_a_minute() -> None:
         assert link.last_seen_at == at + timedelta(seconds=written)
 
 
-def test_links_are_for_admins_and_for_nobody_whose_rows_are_walled() -> None:
+def test_links_are_for_admins_and_not_for_people_under_row_security() -> None:
     make_link("Office", make.staff_user())
     for role, seen in (("admin", 1), ("operator", 0), ("read_only", 0)):
         assert KioskLink.objects.visible_to(make.staff_user(staff_role=role)).count() == seen
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         assert not KioskLink.objects.exists()

@@ -19,7 +19,7 @@ from tests.scene import job, scene
 pytestmark = pytest.mark.django_db
 
 
-def test_whoever_has_the_link_sees_the_hosts_without_a_session(client: Client) -> None:
+def test_the_link_shows_the_hosts_without_a_session(client: Client) -> None:
     loaded_host(name="stor-1")
     path = address()
     for url in (path, part_of(path)):

@@ -120,7 +120,7 @@ def test_a_curve_says_whose_disks_it_rests_on_and_that_ranges_are_widened(
     text = part(staff, here)
     assert "Misses that are promoted" in text
     assert "published: too little is measured" in text
-    assert "how forecasts held" not in text
+    assert "forecast accuracy" not in text
     ForecastRecord.objects.create(
         technology="lvmcache", orders=25, within=19, widened=1.5, judged_at=now
     )

@@ -84,7 +84,7 @@ def test_accepting_makes_what_is_there_the_record(staff: Client) -> None:
 
 
 def not_accepted(client: Client, volume: Volume) -> str:
-    """The page of a volume whose record stays what it is, whoever asks."""
+    """The page of a volume whose record stays what it is, whichever person asks."""
     before = volume.wish
     text = page(client, "volume-drift", volume.key)
     assert reverse("volume-drift-accept", args=[volume.key]) not in text

@@ -46,7 +46,7 @@ def found(**asked: str) -> list[str]:
 
 
 def sampled(there: Scene, **fields: Any) -> None:
-    """The last minute of a volume: 6,000 reads of 1 ms and no cache, unless told otherwise."""
+    """The last minute of a volume: 6,000 reads of 1 ms and no cache, by default."""
     defaults = {
         "host": there.host,
         "at": timezone.now(),

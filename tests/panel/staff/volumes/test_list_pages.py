@@ -41,13 +41,13 @@ def latest(**fields: object) -> Latest:
         "seconds": 10.0,
         "read_iops": 1240.4,
         "write_iops": 3.0,
-        "read_bytes_per_second": 5_080_678.0,
-        "write_bytes_per_second": 0.0,
+        "read_bytes_per_s": 5_080_678.0,
+        "write_bytes_per_s": 0.0,
         "read_ms": 0.182,
         "write_ms": None,
-        "latency_ms_p50": 0.15,
-        "latency_ms_p95": 9.5,
-        "latency_ms_p99": 21.0,
+        "latency_p50_ms": 0.15,
+        "latency_p95_ms": 9.5,
+        "latency_p99_ms": 21.0,
         "hit_rate": 0.976,
         "write_hit_rate": None,
         "accesses": 12404,
@@ -79,7 +79,7 @@ def test_lists_do_not_exist_for_people_who_are_not_staff(client: Client, name: s
     assert client.get(reverse(name)).status_code == 404
 
 
-def test_somebody_elses_host_and_volume_are_not_found(client: Client) -> None:
+def test_host_and_volume_of_another_customer_are_not_found(client: Client) -> None:
     there = scene()
     client.force_login(make.user())
     for name, key in (

@@ -71,7 +71,7 @@ def test_a_running_trace_shows_what_is_left_and_is_cancelled(staff: Client, here
     text = part(staff, here)
     assert url not in text
     assert 'name="minutes"' in text
-    assert "The trace is over." in staff.post(url).content.decode()
+    assert "The trace has ended." in staff.post(url).content.decode()
 
 
 def test_who_only_reads_sees_the_trace_and_no_button(client: Client, here: Scene) -> None:

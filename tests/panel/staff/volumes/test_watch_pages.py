@@ -91,7 +91,7 @@ def test_the_live_view_begins_with_a_button_and_renews_itself(
         staff, "volume-live", key
     )
     begun = staff.post(reverse("volume-live", args=[key]), headers={"HX-Request": "true"})
-    assert "Live figures begin" in begun.text and "every 1s" in begun.text
+    assert "Starting live figures" in begun.text and "every 1s" in begun.text
     seconds = [
         {"at": 0.0, "read_iops": 40.0 * n, "write_iops": 2.0, "read_ms": 7.5} for n in (1, 3)
     ]

@@ -1,4 +1,4 @@
-"""What Tiercel did not make is never removed, whatever it is called and whoever asks."""
+"""What Tiercel did not make is never removed, whatever its name and the caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.contract.client import MIB, VOLUME_BYTES, Agent, cset_args, pool_args
 from tests.fake import FakeHost
 from tests.fake.parts import Signature
 
-SOMEBODYS = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c001"
+FOREIGN_SET = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c001"
 TAGS = ("tiercel", "tiercel.volume=websites")
 
 
@@ -27,7 +27,7 @@ def mail(host: FakeHost) -> str:
 
 def test_a_strangers_volume_is_not_removed_as_a_cache_device(agent: Agent, mail: str) -> None:
     with agent.unchanged():
-        assert agent.refused("cset.remove", {"name": mail, "cset_uuid": SOMEBODYS}) == "not_ours"
+        assert agent.refused("cset.remove", {"name": mail, "cset_uuid": FOREIGN_SET}) == "not_ours"
         assert agent.refused("cset.remove", {"name": mail}) == "not_ours"
 
 
@@ -111,7 +111,7 @@ def test_what_is_made_beside_a_volume_does_not_take_its_path(
     assert rules.count("SYMLINK") == 1
 
 
-def test_a_named_cache_device_with_somebodys_data_on_it_is_left_alone(
+def test_a_named_cache_device_with_other_data_on_it_is_left_alone(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.backing()

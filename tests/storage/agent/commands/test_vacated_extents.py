@@ -96,7 +96,7 @@ def test_a_tag_that_is_no_range_is_not_looked_at(mark: str) -> None:
     assert vacated_extents.ranges([mark]) == ()
 
 
-def test_only_what_nobody_has_is_free() -> None:
+def test_only_what_no_volume_has_is_free() -> None:
     seen = report(part("web", ONE, 10, 5), part("mail", ONE, 20, 100), part("db", TWO, 0, 100))
     wanted = ((ONE, 5, 30), (TWO, 0, 9))
     assert vacated_extents.free_of(seen, wanted) == ((ONE, 5, 9), (ONE, 15, 19))
@@ -157,18 +157,18 @@ def clear(agent: Agent, volume: str) -> tuple[list[list[str]], str]:
     )
 
 
-def test_what_somebody_has_taken_is_told_by_its_place(host: FakeHost, agent: Agent) -> None:
+def test_what_is_used_again_is_named_by_its_place(host: FakeHost, agent: Agent) -> None:
     volume = moved(host, agent)
     host.root.add_lv("next", VOLUME_BYTES // 2, "sdc")
     taken = VOLUME_BYTES // 2 // EXTENT_BYTES
     _, said = clear(agent, volume)
     place = f"/dev/sdc:0-{taken - 1}"
-    assert f"Not cleared, for somebody has it now, or LVM gives nothing of that disk: {place}" in (
+    assert f"Not cleared: used again, or on a disk that LVM does not allocate from: {place}" in (
         said.splitlines()
     )
 
 
-def test_nothing_is_told_where_all_of_it_was_cleared(host: FakeHost, agent: Agent) -> None:
+def test_nothing_is_said_where_all_of_it_was_cleared(host: FakeHost, agent: Agent) -> None:
     _, said = clear(agent, moved(host, agent))
     assert "Not cleared" not in said
 

@@ -78,18 +78,18 @@ def test_large_sets_are_asked_every_quarter_of_an_hour_at_most() -> None:
 def test_the_inventory_repeats_the_last_answer_and_never_asks(
     host: FakeHost, agent: Agent, cset: str, asked: list[str]
 ) -> None:
-    def told() -> int | None:
+    def reported() -> int | None:
         (found,) = agent.inventory()["csets"]
         percent: int | None = found["unused_percent"]
         return percent
 
-    assert told() is None
+    assert reported() is None
     fill(host, cset, 256 * MIB)
     agent.data("sample")
     asked.clear()
-    assert told() == 49
+    assert reported() == 49
     host.advance(cset_fill.OLD_SECONDS)
-    assert told() is None, "an old answer is none"
+    assert reported() is None, "an old answer is none"
     assert not any(path.endswith(ASKED) for path in asked)
 
 

@@ -151,11 +151,11 @@ def resting_on(sysfs: Sysfs, kname: str) -> set[str]:
         ("/sys/devices/platform/host3/session1/target3:0:0/3:0:0:1/block/sdb", "iSCSI"),
     ],
 )
-def test_a_disk_of_a_network_is_told_by_its_place_in_sysfs(path: str, how: str) -> None:
+def test_a_disk_of_a_network_is_recognised_by_its_place_in_sysfs(path: str, how: str) -> None:
     assert reached(Sysfs({"dm-3": ["sdb"]}, {"/sys/block/sdb": path}), "dm-3") == how
 
 
-def test_multipath_drbd_and_nvme_over_fabrics_are_told() -> None:
+def test_multipath_drbd_and_nvme_over_fabrics_are_recognised() -> None:
     mpath = {"/sys/block/dm-1/dm/uuid": "mpath-3600508b4000156d700012000000b0000"}
     assert reached(Sysfs({"dm-1": ["sdb", "sdc"]}, files=mpath), "dm-1") == "multipath"
     assert reached(Sysfs({}), "drbd0") == "DRBD"

@@ -41,13 +41,13 @@ def problems(agent: Agent) -> dict[str, dict[str, Any]]:
     return {each["code"]: each for each in agent.data("hello")["problems"]}
 
 
-def test_it_is_told_with_the_guest_and_with_what_keeps_lvm_away(
+def test_it_is_reported_with_the_guest_and_with_what_keeps_lvm_away(
     host: FakeHost, agent: Agent
 ) -> None:
-    told = problems(agent)["foreign_vg_on_guest_disk"]
-    assert "lies on sde, which qemu web1 has for itself" in told["message"]
-    assert (told["severity"], told["correction"]) == ("error", policy.HIDE)
-    assert "vgrename" not in told["correction"]
+    problem = problems(agent)["foreign_vg_on_guest_disk"]
+    assert "lies on sde, which qemu web1 has for itself" in problem["message"]
+    assert (problem["severity"], problem["correction"]) == ("error", policy.HIDE)
+    assert "vgrename" not in problem["correction"]
 
 
 def test_a_job_names_the_cure_that_leaves_the_guest_its_group(host: FakeHost, agent: Agent) -> None:
@@ -65,7 +65,7 @@ def test_one_command_keeps_lvm_away_and_jobs_go_on(host: FakeHost, agent: Agent)
     assert "already" in again and f"r|^{WWN}|" in global_filter(host.machine)
 
 
-def test_a_filter_of_roots_own_is_told_the_entry_that_it_lacks(host: FakeHost) -> None:
+def test_a_filter_of_roots_own_is_reported_with_the_entry_that_it_lacks(host: FakeHost) -> None:
     host.save(hiding.LOCAL, b'devices { global_filter = [ "r|/dev/sr0|" ] }\n')
     with pytest.raises(Refusal, match="sets global_filter itself") as refused:
         hiding.hide_guests(host, policy.load_policy(host))
@@ -96,13 +96,13 @@ def test_a_devices_file_that_lists_that_disk_names_its_entry(host: FakeHost) -> 
 
 def test_of_two_groups_of_the_host_the_other_one_is_named(host: FakeHost, agent: Agent) -> None:
     host.root.end(host.machine.processes[0])
-    told = problems(agent)["two_groups_named"]
-    assert told["severity"] == "error"
-    assert host.machine.vgs[1].uuid in told["correction"]
+    problem = problems(agent)["two_groups_named"]
+    assert problem["severity"] == "error"
+    assert host.machine.vgs[1].uuid in problem["correction"]
     assert "foreign_vg_on_guest_disk" not in problems(agent)
 
 
-def test_a_group_that_root_named_by_its_uuid_is_no_guests_whoever_opens_its_disk(
+def test_a_group_that_root_named_by_its_uuid_is_no_guests_even_if_a_guest_opens_its_disk(
     host: FakeHost, agent: Agent
 ) -> None:
     host.root.guest("web2", "/dev/sdc")

@@ -31,29 +31,29 @@ def test_a_host_that_cannot_start_operations_says_so_before_and_when_asked(
     assert error["code"] == "internal" and word in error["message"]
 
 
-def test_a_policy_that_cannot_be_read_is_told_first_and_says_what_is_wrong_in_it(
+def test_a_policy_that_cannot_be_read_is_reported_first_with_its_error(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
     host = make_fake_host()
     with host.changing() as machine:
         machine.files[policy.PATH] = b'{\n  "vgs": ["vg0"],\n}\n'
-    told = hello(host)["problems"][0]
-    assert (told["code"], told["severity"]) == ("policy_broken", "error")
-    assert "line 3" in told["message"]
-    assert f"{policy.AGENT} policy" in told["correction"]
-    assert "allow-vg" not in told["correction"]
+    problem = hello(host)["problems"][0]
+    assert (problem["code"], problem["severity"]) == ("policy_broken", "error")
+    assert "line 3" in problem["message"]
+    assert f"{policy.AGENT} policy" in problem["correction"]
+    assert "allow-vg" not in problem["correction"]
 
 
 def test_an_ssd_in_a_group_of_its_own_is_no_use_to_bcache_either(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
-    (told,) = [
+    (problem,) = [
         problem
         for problem in hello(make_fake_host(split_vgs=True))["problems"]
         if problem["code"] == "split_vgs"
     ]
-    assert "a cache and its volume must lie in one VG" in told["message"]
-    assert "vgmerge, offline" in told["correction"] and "bcache" not in told["correction"]
+    assert "a cache and its volume must lie in one VG" in problem["message"]
+    assert "vgmerge, offline" in problem["correction"] and "bcache" not in problem["correction"]
 
 
 def test_a_host_says_that_it_has_many_volumes_before_nothing_of_it_can_be_read(
@@ -63,8 +63,8 @@ def test_a_host_says_that_it_has_many_volumes_before_nothing_of_it_can_be_read(
     codes = {problem["code"] for problem in hello(host)["problems"]}
     assert "inventory_large" not in codes
     monkeypatch.setattr(hello_module, "REPLY_LIMIT", 2000)
-    (told,) = [each for each in hello(host)["problems"] if each["code"] == "inventory_large"]
-    assert told["severity"] == "warning"
+    (problem,) = [each for each in hello(host)["problems"] if each["code"] == "inventory_large"]
+    assert problem["severity"] == "warning"
 
 
 def test_a_host_whose_root_lvm_fills_with_old_states_says_so_before_it_is_full(
@@ -73,5 +73,5 @@ def test_a_host_whose_root_lvm_fills_with_old_states_says_so_before_it_is_full(
     host = make_fake_host()
     with host.changing() as machine:
         machine.archive_kib = 3 << 20
-    (told,) = [each for each in hello(host)["problems"] if each["code"] == "lvm_archive_large"]
-    assert "holds 3072 MiB" in told["message"] and "retain_days" in told["correction"]
+    (problem,) = [each for each in hello(host)["problems"] if each["code"] == "lvm_archive_large"]
+    assert "holds 3072 MiB" in problem["message"] and "retain_days" in problem["correction"]

@@ -1,4 +1,4 @@
-"""What the host itself lives on is nobody's volume: root, /boot, /usr, /var and swap."""
+"""What the host itself lives on is no customer's volume: root, /boot, /usr, /var and swap."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_where_the_host_itself_lives(point: str, own: bool) -> None:
 
 
 @pytest.mark.parametrize("point", ["/", "/var", "/usr"])
-def test_a_volume_of_the_host_is_told_with_its_use(
+def test_a_volume_of_the_host_is_listed_with_its_use(
     host: FakeHost, agent: Agent, point: str
 ) -> None:
     volume = agent.volume()

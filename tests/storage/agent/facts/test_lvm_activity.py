@@ -1,4 +1,4 @@
-"""What somebody at a terminal has LVM do to volumes is seen, named, and left alone."""
+"""LVM's work on volumes that was started by hand is seen, named, and left alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def said_by(agent: Agent, op: str) -> Any:
     return agent.data("op.get", {"op": op, "after": 0})["lines"]
 
 
-def test_a_pvmove_by_hand_is_told_with_its_disk_and_how_far_it_is(
+def test_a_pvmove_by_hand_is_reported_with_its_disk_and_how_far_it_is(
     host: FakeHost, agent: Agent
 ) -> None:
     volume, other = agent.volume(), agent.volume()
@@ -37,7 +37,7 @@ def test_a_pvmove_by_hand_is_told_with_its_disk_and_how_far_it_is(
         }
 
 
-def test_a_pvmove_under_a_cached_volume_is_told_too(host: FakeHost, agent: Agent) -> None:
+def test_a_pvmove_under_a_cached_volume_is_reported_too(host: FakeHost, agent: Agent) -> None:
     cached, _ = agent.cached()
     host.root.pvmove("sdc", "sdd")
     assert agent.lv(cached)["work"]["source"] == "sdc"
@@ -87,7 +87,7 @@ def test_our_own_move_carries_our_mark_while_it_runs(host: FakeHost, agent: Agen
     assert "tiercel.moving" not in agent.lv(volume)["tags"]
 
 
-def test_a_move_that_lost_its_own_mark_counts_as_somebody_elses(
+def test_a_move_that_lost_its_own_mark_counts_as_started_by_hand(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.volume()

@@ -1,4 +1,4 @@
-"""Devices that LVM has no volume for are told of, with what to do, and nothing else is."""
+"""Devices that LVM has no volume for are reported, with what to do, and no others are."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_nothing_is_said_on_a_report_without_locks_nor_of_what_is_just_made(
     assert orphans(report, devices, set(there) - {str(lost.kname)}) == []
 
 
-def test_what_is_of_a_group_that_lvm_does_not_see_is_told_so(fake_host: FakeHost) -> None:
+def test_what_is_of_a_group_that_lvm_does_not_see_is_called_so(fake_host: FakeHost) -> None:
     away = dm.DmDevice("dm-7", "guest-root", "a" * 38, "b" * 38, "", False)
     (found,) = orphans(lvm.read(fake_host), [away], ["dm-7"])
     assert found["why"] == "LVM sees no volume group that it is of"

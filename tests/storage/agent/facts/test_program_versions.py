@@ -28,7 +28,7 @@ def has(host: FakeHost, release: tuple[str, str, str, str]) -> None:
         machine.versions = {"lvm": lvm, "systemd": systemd, "util_linux": util_linux}
 
 
-def told(host: FakeHost) -> dict[str, dict[str, str]]:
+def reported(host: FakeHost) -> dict[str, dict[str, str]]:
     return {each["code"]: each for each in hello(host)["problems"] if each["code"] in CODES}
 
 
@@ -38,7 +38,7 @@ def test_the_releases_that_the_lab_boots_are_nothing_to_speak_of(
 ) -> None:
     monkeypatch.setattr(program_versions.platform, "python_version", lambda: "3.11.2")
     has(host, release)
-    assert told(host) == {}
+    assert reported(host) == {}
     document = hello(host)
     assert (document["lvm2"], document["systemd"], document["util_linux"]) == release[1:]
 
@@ -48,7 +48,7 @@ def test_what_was_never_tried_is_said_and_no_obstacle(
     host: FakeHost, agent: Agent, release: tuple[str, str, str, str]
 ) -> None:
     has(host, release)
-    (problem,) = told(host).values()
+    (problem,) = reported(host).values()
     assert (problem["code"], problem["severity"]) == ("untried_versions", "info")
     assert f"LVM {release[1]}" in problem["message"]
     assert f"Kernel {release[0]}" in problem["message"]
@@ -68,7 +68,7 @@ def test_what_is_too_old_is_an_error_with_the_reason(
 ) -> None:
     with host.changing() as machine:
         machine.versions[program] = version
-    problem = told(host)[f"{program}_old"]
+    problem = reported(host)[f"{program}_old"]
     assert problem["severity"] == "error" and problem["message"].startswith(words)
     assert "supported release" in problem["correction"]
 
@@ -92,7 +92,7 @@ def test_no_kernel_is_too_old_for_the_agent(host: FakeHost, agent: Agent) -> Non
     volume = agent.volume()
     with host.changing() as machine:
         machine.kernel = "4.4.0-210-generic"
-    assert "kernel_old" not in told(host)
+    assert "kernel_old" not in reported(host)
     agent.pool(volume)
 
 

@@ -1,4 +1,4 @@
-"""Writeback on one SSD is told of, with the way out that stops nobody."""
+"""Writeback on one SSD is reported, with a correction that stops no guest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def agent(host: FakeHost) -> Agent:
     return Agent(FakeWorld(host))
 
 
-def told(host: FakeHost) -> dict[str, str] | None:
+def problem_of(host: FakeHost) -> dict[str, str] | None:
     found = [each for each in hello(host)["problems"] if each["code"] == "writeback_single_ssd"]
     return found[0] if found else None
 
@@ -44,7 +44,7 @@ def cached_by_hand(host: FakeHost, agent: Agent) -> str:
 
 def test_a_cache_of_ours_goes_to_writethrough_by_its_page(host: FakeHost, agent: Agent) -> None:
     volume = cached_by_hand(host, agent)
-    problem = told(host)
+    problem = problem_of(host)
     assert problem is not None and problem["message"].startswith(f"vg0/{volume} uses writeback")
     assert problem["subject"] == f"vg0/{volume}"
     assert "on the volume's page" in problem["correction"]
@@ -55,7 +55,7 @@ def test_a_foreign_cache_is_flushed_before_its_mode_changes(host: FakeHost, agen
     volume = cached_by_hand(host, agent)
     with host.changing():
         host.root.lv(volume).tags.clear()
-    problem = told(host)
+    problem = problem_of(host)
     assert problem is not None
     cure = problem["correction"]
     assert cure.index("--cachepolicy cleaner") < cure.index("--cachemode writethrough")
@@ -64,15 +64,15 @@ def test_a_foreign_cache_is_flushed_before_its_mode_changes(host: FakeHost, agen
     assert "Never the mode at once" in cure
 
 
-@pytest.mark.parametrize(("mode", "is_told"), [("writeback", True), ("writethrough", False)])
+@pytest.mark.parametrize(("mode", "is_reported"), [("writeback", True), ("writethrough", False)])
 def test_a_cache_set_on_a_bare_ssd_is_judged_by_that_ssd(
-    host: FakeHost, agent: Agent, mode: str, is_told: bool
+    host: FakeHost, agent: Agent, mode: str, is_reported: bool
 ) -> None:
     by_hand = host.root.make_bcache("sdc", "sdb")
     volume = agent.backing()
     host.root.attach(volume, by_hand, mode)
-    problem = told(host)
-    assert (problem is not None) is is_told
+    problem = problem_of(host)
+    assert (problem is not None) is is_reported
     if problem is not None:
         assert problem["message"].startswith(f"vg0/{volume} uses writeback")
 
@@ -84,7 +84,7 @@ def test_a_foreign_bcache_goes_to_writethrough_by_sysfs(host: FakeHost, agent: A
     with host.changing():
         lv = host.root.lv(volume)
         lv.tags.clear()
-    problem = told(host)
+    problem = problem_of(host)
     assert problem is not None
     assert f"writethrough > /sys/block/{lv.kname}/bcache/cache_mode" in problem["correction"]
 
@@ -99,4 +99,4 @@ def test_a_cache_set_on_a_mirror_made_by_hand_is_safe(
     by_hand = host.root.make_bcache("sdc", "md0")
     volume = Agent(FakeWorld(host)).backing()
     host.root.attach(volume, by_hand, "writeback")
-    assert told(host) is None
+    assert problem_of(host) is None

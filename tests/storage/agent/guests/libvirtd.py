@@ -1,5 +1,5 @@
 """A libvirtd of its own, with QEMU without KVM, in namespaces of its own: its files, its sockets
-and its domains are nobody else's, and end with it. Needs root and Debian's libvirt packages."""
+and its domains are its own, and end with it. Needs root and Debian's libvirt packages."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Libvirtd:
 
     @contextmanager
     def standing_still(self, words: str) -> Iterator[None]:
-        """The process with these words in its command line answers nobody."""
+        """Stop the process with these words in its command line: it answers no call."""
         (pid,) = (pid for pid in self._pids() if words in command_line(pid))
         os.kill(pid, signal.SIGSTOP)
         try:

@@ -156,9 +156,9 @@ def test_a_devices_file_that_lists_a_guests_disk_hides_nothing_whatever_the_filt
     volume(host)
     hiding.hide_guests(host, Policy(("vg0",)))
     listed(host, entry)
-    told = problems(host)["bcache_scanned"]
+    problem = problems(host)["bcache_scanned"]
     name = entry.split()[1].removeprefix("IDNAME=")
-    assert told["correction"] == f"As root on the host: lvmdevices --deldev {name}"
+    assert problem["correction"] == f"As root on the host: lvmdevices --deldev {name}"
     with pytest.raises(Refusal, match=f"lists guests' disks .{name}."):
         hiding.hide_guests(host, Policy(("vg0",)))
 
@@ -187,13 +187,13 @@ def test_a_devices_file_that_is_not_in_use_hides_nothing(host: FakeHost) -> None
     assert problems(host)["bcache_scanned"]["correction"] == HIDE
 
 
-def test_a_group_that_a_guest_made_on_its_bcache_volume_is_told(host: FakeHost) -> None:
+def test_a_group_that_a_guest_made_on_its_bcache_volume_is_reported(host: FakeHost) -> None:
     volume(host)
     made_by_a_guest(host, "bcache0", 0, major=251)
-    told = problems(host)["foreign_vg_on_guest_disk"]
-    assert told["severity"] == "error"
-    assert told["message"].startswith("VG inside lies on bcache0, which is a guest's disk.")
-    assert told["correction"] == HIDE
+    problem = problems(host)["foreign_vg_on_guest_disk"]
+    assert problem["severity"] == "error"
+    assert problem["message"].startswith("VG inside lies on bcache0, which is a guest's disk.")
+    assert problem["correction"] == HIDE
 
 
 def test_such_a_group_cannot_be_allowed(host: FakeHost) -> None:
@@ -203,9 +203,9 @@ def test_such_a_group_cannot_be_allowed(host: FakeHost) -> None:
         admin.allow_vg(host, "inside")
 
 
-def test_a_group_that_a_guest_made_on_its_plain_volume_is_told(host: FakeHost) -> None:
+def test_a_group_that_a_guest_made_on_its_plain_volume_is_reported(host: FakeHost) -> None:
     lv = host.root.add_lv("web12", GIB)
     assert lv.minor is not None
     made_by_a_guest(host, str(lv.kname), lv.minor)
-    told = problems(host)["foreign_vg_on_guest_disk"]
-    assert told["correction"].startswith("Set devices/scan_lvs=0")
+    problem = problems(host)["foreign_vg_on_guest_disk"]
+    assert problem["correction"].startswith("Set devices/scan_lvs=0")

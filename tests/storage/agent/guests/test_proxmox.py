@@ -45,7 +45,7 @@ def test_a_volume_of_a_guest_that_is_off_is_no_trouble_and_has_its_user(
     assert "volume_inactive" not in problems(agent)
 
 
-def test_a_volume_that_no_guest_names_is_told_to_be_off(fake_host: FakeHost) -> None:
+def test_a_volume_that_no_guest_names_is_reported_as_off(fake_host: FakeHost) -> None:
     agent, volume = stopped(fake_host, "fast:other")
     assert agent.lv(volume)["users"] == []
     assert "volume_inactive" in problems(agent)

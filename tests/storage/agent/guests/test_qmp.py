@@ -101,7 +101,7 @@ def test_a_monitor_that_another_program_holds_is_not_waited_for(tmp_path: Path) 
             qmp.talk(str(tmp_path / "qmp"), [], 0.05)
 
 
-def test_events_without_end_do_not_keep_whoever_asks(tmp_path: Path) -> None:
+def test_events_without_end_do_not_block_the_caller(tmp_path: Path) -> None:
     asked, server = threading.Event(), socket.socket(socket.AF_UNIX)
     server.bind(str(tmp_path / "qmp"))
     server.listen()
@@ -153,7 +153,7 @@ def test_a_hostile_monitor_costs_a_moment_and_a_printable_sentence(
     assert str(caught.value).isprintable() and len(str(caught.value)) < 300
 
 
-def test_a_monitor_that_says_a_letter_at_a_time_does_not_keep_whoever_asks(tmp_path: Path) -> None:
+def test_a_monitor_that_says_a_letter_at_a_time_does_not_block_its_caller(tmp_path: Path) -> None:
     server = socket.socket(socket.AF_UNIX)
     server.bind(str(tmp_path / "qmp"))
     server.listen()
@@ -182,20 +182,20 @@ LIES: list[tuple[Any, str]] = [
     (("raw", True), "shows no disk"),
     (("raw", str(VOLUME_BYTES)), "shows no disk"),
     (("raw", 1 << 64), "shows no disk"),
-    (("raw", 1), "not told"),
-    (("qcow2", VOLUME_BYTES), "not told"),
-    (("\x1b[2J", VOLUME_BYTES), "not told"),
-    (([], VOLUME_BYTES), "not told"),
-    (("throttle", VOLUME_BYTES), "not told"),
+    (("raw", 1), "not informed"),
+    (("qcow2", VOLUME_BYTES), "not informed"),
+    (("\x1b[2J", VOLUME_BYTES), "not informed"),
+    (([], VOLUME_BYTES), "not informed"),
+    (("throttle", VOLUME_BYTES), "not informed"),
 ]
 
 
 @pytest.mark.parametrize(("blocks", "said"), LIES)
-def test_a_monitor_that_lies_of_its_disks_is_told_nothing(
+def test_a_monitor_that_lies_of_its_disks_is_not_informed(
     make_fake_host: Callable[..., FakeHost], monkeypatch: pytest.MonkeyPatch, blocks: Any, said: str
 ) -> None:
     host = make_fake_host()
-    agent, volume, told = grown(host)
+    agent, volume, args = grown(host)
     if isinstance(blocks, tuple):
         kind, size = blocks
         image = {"filename": f"/dev/vg0/{volume}", "format": kind, "virtual-size": size}
@@ -207,7 +207,7 @@ def test_a_monitor_that_lies_of_its_disks_is_told_nothing(
         return [blocks]
 
     monkeypatch.setattr(host, "qmp", lie)
-    lines = [line["text"] for line in agent.do("guest.resize", told)["lines"]]
+    lines = [line["text"] for line in agent.do("guest.resize", args)["lines"]]
     assert any(said in line for line in lines) and all(line.isprintable() for line in lines)
     assert asked == ["query-block"]
 
@@ -216,13 +216,13 @@ def test_a_guest_whose_monitor_another_program_holds_is_busy(
     make_fake_host: Callable[..., FakeHost], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = make_fake_host()
-    agent, volume, told = grown(host)
+    agent, volume, args = grown(host)
 
     def keep_silent(path: str, commands: Any) -> Any:
         raise qmp.Silent("timed out")
 
     monkeypatch.setattr(host, "qmp", keep_silent)
-    outcome = agent.outcome(agent.start("guest.resize", told))
+    outcome = agent.outcome(agent.start("guest.resize", args))
     assert outcome["error"]["code"] == "guest_busy"
     assert is_grown(agent.lv(volume)["tags"])
 
@@ -231,14 +231,14 @@ def test_a_guest_that_is_backed_up_is_busy_and_says_with_what(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
     host = make_fake_host()
-    agent, volume, told = grown(host)
+    agent, volume, args = grown(host)
     with host.changing() as machine:
         machine.processes[0].job = "backup"
-    error = agent.outcome(agent.start("guest.resize", told))["error"]
+    error = agent.outcome(agent.start("guest.resize", args))["error"]
     assert (error["code"], error["message"]) == ("guest_busy", "The guest is busy: backup running.")
     with host.changing() as machine:
         machine.processes[0].job = ""
-    agent.do("guest.resize", told)
+    agent.do("guest.resize", args)
     assert not is_grown(agent.lv(volume)["tags"])
 
 
@@ -280,25 +280,25 @@ def test_a_guest_without_a_monitor_sees_it_at_its_next_start(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
     host = make_fake_host()
-    agent, volume, told = grown(host)
+    agent, volume, args = grown(host)
     with host.changing() as machine:
         machine.processes[0].argv = machine.processes[0].argv[:-2]
-    lines = [line["text"] for line in agent.do("guest.resize", told)["lines"]]
+    lines = [line["text"] for line in agent.do("guest.resize", args)["lines"]]
     assert any("at its next start" in line for line in lines)
     assert not is_grown(agent.lv(volume)["tags"])
 
 
-def test_a_monitor_that_refuses_leaves_the_guest_to_be_told(
+def test_a_monitor_that_refuses_leaves_the_guest_to_be_informed(
     make_fake_host: Callable[..., FakeHost], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = make_fake_host()
-    agent, volume, told = grown(host)
+    agent, volume, args = grown(host)
 
     def refuse(path: str, commands: Any) -> Any:
         raise OSError("Cannot find device")
 
     monkeypatch.setattr(host, "qmp", refuse)
-    outcome = agent.outcome(agent.start("guest.resize", told))
+    outcome = agent.outcome(agent.start("guest.resize", args))
     assert (outcome["state"], outcome["error"]["code"]) == ("failed", "cmd_failed")
     assert "Cannot find device" in outcome["error"]["message"]
     assert is_grown(agent.lv(volume)["tags"])

@@ -52,7 +52,7 @@ class Volume:
         return [each for each in found if each["kind"] != "process"]
 
     def tell(self) -> list[str]:
-        """The volume has grown, and its domain is told."""
+        """Grow the volume and inform its domain."""
         enlarge(self.image, self.path, AFTER)
         said: list[str] = []
         words = blockresize({"uuid": self.uuid, "path": self.path}, AFTER)
@@ -113,7 +113,7 @@ def domain(
         libvirtd.virsh("undefine", uuid)
 
 
-def test_a_domain_is_seen_and_told(volume: Volume) -> None:
+def test_a_domain_is_seen_and_informed(volume: Volume) -> None:
     (user,) = volume.users()
     assert user["pid"] is not None and user["kind"] == "libvirt" and user["name"] == "web12"
     assert (user["domain"], user["path"]) == (volume.uuid, volume.path)
@@ -161,7 +161,7 @@ def test_a_job_that_began_after_the_look_is_waited_for_too(
     assert volume.sees() == BEFORE
 
 
-def test_what_lies_below_a_snapshot_is_used_and_has_no_size_to_be_told(
+def test_what_lies_below_a_snapshot_is_used_and_has_no_size_of_its_own(
     volume: Volume, tmp_path: Path
 ) -> None:
     overlay = f"vda,file={tmp_path / 'overlay'}"
@@ -170,7 +170,7 @@ def test_what_lies_below_a_snapshot_is_used_and_has_no_size_to_be_told(
     (user,) = volume.users()
     assert (user["kind"], user["format"]) == ("libvirt", "backing")
     (said,) = volume.tell()
-    assert "not told" in said
+    assert "not informed" in said
     volume.libvirtd.virsh("destroy", volume.uuid)
     (user,) = volume.users()
     assert (user["pid"], user["kind"], user["format"]) == (None, "libvirt", "backing")
@@ -183,7 +183,7 @@ def test_a_domain_that_is_off_is_seen_and_needs_no_word(volume: Volume) -> None:
     assert "sees" in volume.tell()[0]
 
 
-def test_a_guest_that_stands_still_is_waited_for_and_told_once_it_goes_on(
+def test_a_stopped_guest_is_waited_for_and_informed_once_it_runs(
     volume: Volume, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(virsh, "SECONDS", 3.0)

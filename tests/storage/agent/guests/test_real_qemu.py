@@ -1,4 +1,4 @@
-"""guest.resize against QEMU itself: what a guest's image keeps, and what it is told."""
+"""guest.resize against QEMU itself: which images are resized, and which are left alone."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def make(start: Start, volume: Path, image: str, size_bytes: int) -> None:
 
 
 def tell(volume: Path, monitor: str, from_bytes: int = BEFORE) -> list[str]:
-    """The volume has grown, and its guest is told."""
+    """Grow the volume and inform its guest."""
     with volume.open("r+b") as file:
         file.truncate(max(AFTER, volume.stat().st_size))
     return qmp.resize(Holder(volume), monitor, DEVICE, from_bytes, AFTER)
@@ -143,7 +143,7 @@ def test_a_qcow2_image_keeps_its_size_and_what_is_in_it(
     make(start, volume, "qcow2", size_bytes)
     monitor = start(*disk({**raw(volume), "driver": "qcow2"}))
     (said,) = tell(volume, monitor)
-    assert "qcow2" in said and "not told" in said
+    assert "qcow2" in said and "not informed" in said
     assert sees(monitor) == size_bytes
 
 
@@ -151,13 +151,13 @@ def test_an_encrypted_image_keeps_its_size(start: Start, volume: Path) -> None:
     make(start, volume, "luks", 8 << 20)
     monitor = start(*disk({**raw(volume), "driver": "luks", "key-secret": "key"}))
     (said,) = tell(volume, monitor)
-    assert "luks" in said and "not told" in said
+    assert "luks" in said and "not informed" in said
 
 
 def test_a_part_of_the_volume_stays_that_part(start: Start, volume: Path) -> None:
     monitor = start(*disk({**raw(volume), "offset": 1 << 20, "size": 8 << 20}))
     (said,) = tell(volume, monitor)
-    assert "not told" in said
+    assert "not informed" in said
     assert sees(monitor) == 8 << 20
 
 
@@ -178,10 +178,10 @@ def test_a_raw_disk_grows_under_its_guest(start: Start, volume: Path, form: str)
     assert tell(volume, monitor) == [f"The guest behind {monitor} sees {AFTER} bytes."]
 
 
-def test_a_disk_of_another_size_than_was_known_is_not_told(start: Start, volume: Path) -> None:
+def test_a_disk_of_another_size_than_was_known_is_not_informed(start: Start, volume: Path) -> None:
     monitor = start("-drive", f"file={volume},format=raw,if=virtio")
     (said,) = tell(volume, monitor, BEFORE // 2)
-    assert "not told" in said
+    assert "not informed" in said
     assert sees(monitor) == BEFORE
 
 

@@ -84,7 +84,7 @@ def test_a_volume_that_is_served_is_not_retired(fake_host: FakeHost) -> None:
 
 
 @pytest.mark.parametrize("layout", ["plain", "bcache"])
-def test_a_volume_that_does_io_is_not_retired_though_nobody_is_seen(
+def test_a_volume_that_does_io_is_not_retired_though_no_user_is_seen(
     fake_host: FakeHost, layout: str
 ) -> None:
     """A guest in a jail whose nodes and mounts this host does not see."""

@@ -21,11 +21,11 @@ ARGS = {"from_bytes": 1024, "size_bytes": 2048}
 TELL = command("tell", *blockresize({"uuid": UUID, "path": PATH}, 2048))
 IS_FREE = 'case "$4" in domjobinfo) echo "Job type: None";; blockjob) ;; '
 
-Told = Callable[[str], "tuple[int, list[str]]"]
+Inform = Callable[[str], "tuple[int, list[str]]"]
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
+def inform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inform:
     """Tell a domain by a virsh that is this shell script; its exit code and what is said of it."""
     monkeypatch.setattr(tools, "FOLDERS", (str(tmp_path),))
     host = RealHost(tmp_path / "ops", tmp_path / "locks")
@@ -44,21 +44,23 @@ def asked(tmp_path: Path) -> list[str]:
     return (tmp_path / "asked").read_text().splitlines()
 
 
-def test_a_domain_is_told_by_uuid_and_path(told: Told, tmp_path: Path) -> None:
-    rc, said = told(IS_FREE + 'domblkinfo) echo "Capacity: 1024";; *) echo "resized";; esac')
+def test_a_domain_is_informed_by_uuid_and_path(inform: Inform, tmp_path: Path) -> None:
+    rc, said = inform(IS_FREE + 'domblkinfo) echo "Capacity: 1024";; *) echo "resized";; esac')
     assert (rc, said) == (0, ["resized"])
     assert asked(tmp_path)[-1] == f"-q -c qemu:///system blockresize {UUID} {PATH} 2048B"
 
 
 @pytest.mark.parametrize("seen", ["512", "", "-1", "9" * 400, "1024 MiB"])
-def test_a_disk_that_is_seen_otherwise_is_not_told(told: Told, tmp_path: Path, seen: str) -> None:
-    rc, (said,) = told(IS_FREE + f'domblkinfo) echo "Capacity: {seen}";; esac')
-    assert rc == 0 and "not told" in said
+def test_a_disk_that_is_seen_otherwise_is_not_resized(
+    inform: Inform, tmp_path: Path, seen: str
+) -> None:
+    rc, (said,) = inform(IS_FREE + f'domblkinfo) echo "Capacity: {seen}";; esac')
+    assert rc == 0 and "not informed" in said
     assert not any("blockresize" in line for line in asked(tmp_path))
 
 
-def test_a_domain_that_knows_the_size_is_told_nothing(told: Told, tmp_path: Path) -> None:
-    told(IS_FREE + 'domblkinfo) echo "Capacity: 2048";; esac')
+def test_a_domain_that_knows_the_size_is_not_informed(inform: Inform, tmp_path: Path) -> None:
+    inform(IS_FREE + 'domblkinfo) echo "Capacity: 2048";; esac')
     assert not any("blockresize" in line for line in asked(tmp_path))
 
 
@@ -74,9 +76,9 @@ def test_a_domain_that_knows_the_size_is_told_nothing(told: Told, tmp_path: Path
         ),
     ],
 )
-def test_a_domain_at_work_is_busy_and_says_with_what(told: Told, script: str, why: str) -> None:
+def test_a_domain_at_work_is_busy_and_says_with_what(inform: Inform, script: str, why: str) -> None:
     with pytest.raises(Refusal, match=why) as caught:
-        told(script)
+        inform(script)
     assert caught.value.code == "guest_busy" and caught.value.message.isprintable()
 
 
@@ -108,15 +110,17 @@ def refuses(word: str, stderr: str) -> str:
         ("blockresize", "End of file while reading data: Input/output error"),
     ],
 )
-def test_a_libvirt_that_cannot_say_now_is_asked_again(told: Told, word: str, stderr: str) -> None:
+def test_a_libvirt_that_cannot_say_now_is_asked_again(
+    inform: Inform, word: str, stderr: str
+) -> None:
     with pytest.raises(Refusal) as caught:
-        told(refuses(word, stderr))
+        inform(refuses(word, stderr))
     assert caught.value.code == "guest_busy"
 
 
-def test_a_size_that_libvirt_cannot_tell_is_no_reason_to_be_done(told: Told) -> None:
+def test_a_size_that_libvirt_cannot_tell_is_no_reason_to_be_done(inform: Inform) -> None:
     with pytest.raises(Refusal, match="cannot stat") as caught:
-        told(refuses("domblkinfo", "cannot stat file"))
+        inform(refuses("domblkinfo", "cannot stat file"))
     assert caught.value.code == "cmd_failed"
 
 
@@ -127,23 +131,25 @@ def test_a_size_that_libvirt_cannot_tell_is_no_reason_to_be_done(told: Told) -> 
         f"invalid argument: invalid path {PATH} not assigned to domain",
     ],
 )
-def test_a_domain_that_has_left_the_disk_is_not_told(told: Told, stderr: str) -> None:
-    rc, (said,) = told(refuses("domblkinfo", stderr))
-    assert rc == 0 and "not told" in said
+def test_a_domain_that_has_left_the_disk_is_not_informed(inform: Inform, stderr: str) -> None:
+    rc, (said,) = inform(refuses("domblkinfo", stderr))
+    assert rc == 0 and "not informed" in said
 
 
-def test_a_libvirt_that_hangs_is_left_in_time(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_libvirt_that_hangs_is_left_in_time(
+    inform: Inform, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(virsh, "SECONDS", 0.3)
     begun = time.monotonic()
     with pytest.raises(Refusal, match="did not answer") as caught:
-        told("exec sleep 60")
+        inform("exec sleep 60")
     assert caught.value.code == "guest_busy"
     assert time.monotonic() - begun < 10
 
 
-def test_what_libvirt_refuses_for_good_is_a_failure(told: Told) -> None:
+def test_what_libvirt_refuses_for_good_is_a_failure(inform: Inform) -> None:
     with pytest.raises(Refusal, match="not supported") as caught:
-        told(
+        inform(
             IS_FREE + 'domblkinfo) echo "Capacity: 1024";; *) echo "error: not supported" >&2; '
             "exit 1;; esac"
         )

@@ -356,7 +356,7 @@ def test_a_service_that_is_silent_is_not_taken_for_one_that_works(
     assert heat(traced.host)["state"] == "stopped"
 
 
-def test_a_service_that_is_told_to_stop_writes_what_it_has(
+def test_a_service_that_has_to_stop_writes_what_it_has(
     traced: TracedHost, agent: Agent, web: str
 ) -> None:
     traced.run(600)

@@ -123,7 +123,7 @@ def test_diskstats_of_some_devices_are_theirs_alone() -> None:
         ("vg0-v--abcdefgh_corig", "real", False),
     ],
 )
-def test_public_volumes_are_told_apart_without_lvm(name: str, layer: str, visible: bool) -> None:
+def test_public_volumes_are_distinguished_without_lvm(name: str, layer: str, visible: bool) -> None:
     assert dm.visible(dm.DmDevice("dm-0", name, "", "", layer, False)) is visible
 
 

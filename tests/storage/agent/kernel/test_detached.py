@@ -32,7 +32,7 @@ def test_it_keeps_no_descriptor_of_its_parent(tmp_path: Path) -> None:
     assert fifo.read_text() == "/dev/null /dev/null /dev/null"
 
 
-def test_it_is_nobodys_child(tmp_path: Path) -> None:
+def test_it_is_no_child_of_its_starter(tmp_path: Path) -> None:
     fifo = tmp_path / "done"
     os.mkfifo(fifo)
     detach("test", nowhere, lambda: _parent(fifo), 30)
@@ -42,7 +42,7 @@ def test_it_is_nobodys_child(tmp_path: Path) -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
-def test_what_keeps_it_from_its_new_home_is_told(tmp_path: Path) -> None:
+def test_what_keeps_it_from_its_scope_is_reported(tmp_path: Path) -> None:
     def enter(pid: int) -> None:
         raise OSError("no room in the house")
 
@@ -52,7 +52,7 @@ def test_what_keeps_it_from_its_new_home_is_told(tmp_path: Path) -> None:
     assert not began.exists()
 
 
-def test_one_that_dies_on_its_way_is_told(tmp_path: Path) -> None:
+def test_one_that_dies_on_its_way_is_reported(tmp_path: Path) -> None:
     began = tmp_path / "began"
     with pytest.raises(OSError, match="it ended before it began"):
         detach("test", lambda pid: os._exit(1), began.touch, 30)

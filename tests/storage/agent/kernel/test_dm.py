@@ -11,7 +11,7 @@ from tests.fake.fixtures import fake_host as fake_host
 from tests.fake.hands import Hands
 
 
-def test_an_active_volume_is_told_by_its_name_without_lvm(fake_host: FakeHost) -> None:
+def test_an_active_volume_is_found_by_its_name_without_lvm(fake_host: FakeHost) -> None:
     dashed = Hands(fake_host).add_lv("web-data", 64 << 20)
     plain = Hands(fake_host).add_lv("web", 64 << 20)
     before = list(fake_host.executed)
@@ -20,7 +20,7 @@ def test_an_active_volume_is_told_by_its_name_without_lvm(fake_host: FakeHost) -
     assert fake_host.executed == before
 
 
-def test_a_volume_that_the_kernel_has_not_is_not_told(fake_host: FakeHost) -> None:
+def test_a_volume_that_the_kernel_does_not_have_is_left_out(fake_host: FakeHost) -> None:
     assert dm.lv_uuid(fake_host, "vg0", "web") is None
 
 

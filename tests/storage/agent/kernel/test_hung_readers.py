@@ -141,9 +141,9 @@ def interruptible() -> Iterator[None]:
 @pytest.mark.usefixtures("interruptible")
 def test_a_command_that_is_to_stop_gets_one_sigint_and_is_waited_for(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
-    script = f"trap 'echo told; sleep 1.2; exit 3' INT; >{ready}; while :; do sleep 0.05; done"
+    script = f"trap 'echo stopped; sleep 1.2; exit 3' INT; >{ready}; while :; do sleep 0.05; done"
     result = Runner(tmp_path).run(["bash", "-c", script], timeout=None, stop=ready.exists)
-    assert (result.rc, result.stdout) == (3, "told\n")
+    assert (result.rc, result.stdout) == (3, "stopped\n")
 
 
 def test_a_host_with_a_hanging_reader_is_neither_read_nor_changed(host: FakeHost) -> None:

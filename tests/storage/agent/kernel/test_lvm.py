@@ -53,7 +53,7 @@ class Locked:
         return CommandResult(5, "", "", recorded("locked-2.03.31.json"))
 
 
-def test_a_lock_that_is_told_in_the_reports_log_only_is_a_lock() -> None:
+def test_a_lock_that_only_the_log_of_the_report_shows_is_a_lock() -> None:
     host = Locked()
     assert lvm.read(host, fresh="vg1").stale  # type: ignore[arg-type]
     assert ["--nolocking" in argv for argv in host.asked] == [False, True]

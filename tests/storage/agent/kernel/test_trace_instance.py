@@ -1,4 +1,4 @@
-"""A kernel that cannot be traced is told from one that can, and nothing is left behind."""
+"""A kernel that cannot be traced is recognised, and nothing is left behind."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def cached(agent: Agent) -> tuple[str, str]:
     return volume, name
 
 
-def test_a_cache_is_back_after_a_restart_where_nobody_else_registers_it(
+def test_a_cache_is_started_after_a_restart_where_nothing_else_registers_it(
     host: FakeHost, agent: Agent
 ) -> None:
     volume, _ = cached(agent)
@@ -153,7 +153,7 @@ def test_a_file_that_is_there_and_gives_nothing_is_not_taken_for_none(
     with pytest.raises(Refusal, match=boot_state.PATH):
         boot_state.load_boot_state(host)
     lines = [line["text"] for line in agent.do("volume.create", agent.volume_args())["lines"]]
-    assert any("could not be noted" in line for line in lines)
+    assert any("notes for the next boot could not be written" in line for line in lines)
     assert host.machine.files[boot_state.PATH] == kept
 
 
@@ -192,7 +192,9 @@ def test_until_the_boot_unit_has_ended_nothing_counts_as_lost(host: FakeHost, ag
     assert agent.lv(volume)["bcache"] is not None
 
 
-def test_a_boot_unit_that_never_ends_holds_nobody_up_for_ever(host: FakeHost, agent: Agent) -> None:
+def test_a_boot_unit_that_never_ends_blocks_no_operation_for_ever(
+    host: FakeHost, agent: Agent
+) -> None:
     volume, _ = cached(agent)
     host.root.reboot(registers=False, up_seconds=0)
     host.clock.advance(STARTING_SECONDS)

@@ -1,4 +1,4 @@
-"""Self-tests of disks and checks of arrays begin only where they harm and wake nobody."""
+"""Self-tests of disks and checks of arrays begin only where they slow no I/O and wake no disk."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_who_waits_for_its_group_after_the_zeroing_can_be_stopped(
 
 
 @pytest.mark.parametrize(("locked", "code"), [(["other"], None), (["other", "vg0"], "busy")])
-def test_a_lock_on_another_group_holds_up_nobody(
+def test_a_lock_on_another_group_holds_up_nothing(
     host: FakeHost, agent: Agent, locked: list[str], code: str | None
 ) -> None:
     args, expect = agent.call("volume.create", agent.volume_args())
@@ -241,7 +241,7 @@ def test_zeroing_is_not_resumed_on_another_volume_of_the_same_name(agent: Agent)
         assert agent.refused("volume.create", args, lv_uuid=OTHER_UUID) == "stale"
 
 
-def test_a_pool_at_work_is_told_by_its_uuid_and_not_by_its_name() -> None:
+def test_a_pool_at_work_is_recognised_by_its_uuid_and_not_by_its_name() -> None:
     cached = {"vg_name": "vg0", "name": "v-a", "cache": {"pool_uuid": "P"}}
     view = cast("Any", SimpleNamespace(facts={"lvs": [cached]}))
     checks.no_cache_of(view, {"uuid": "Q", "vg_name": "vg0", "name": "c-a"})

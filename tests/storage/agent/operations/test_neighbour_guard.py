@@ -96,7 +96,7 @@ def test_one_that_has_gone_keeps_fio_from_nothing(host: FakeHost, neighbour: Nei
     assert not rests_after(host, guard, 60)
 
 
-def test_where_nobody_can_tell_the_run_goes_on_and_says_so(
+def test_where_it_is_unknown_the_run_goes_on_and_says_so(
     host: FakeHost, neighbour: Neighbour
 ) -> None:
     guard = guarded(host, neighbour)
@@ -108,7 +108,7 @@ def test_where_nobody_can_tell_the_run_goes_on_and_says_so(
     assert load.to_json()["known"] is False
 
 
-def test_what_the_others_do_is_told_by_the_second(host: FakeHost, neighbour: Neighbour) -> None:
+def test_what_the_others_do_is_given_per_second(host: FakeHost, neighbour: Neighbour) -> None:
     load = NeighbourLoad(host, neighbour.look, frozenset(("sdc",)))
     host.advance(10)
     load.add()

@@ -106,7 +106,7 @@ def test_an_operation_is_either_unknown_or_accepted_never_both(
         host.wait_for_ops()
 
 
-def test_without_room_for_the_journal_nobody_is_told_that_it_never_started(
+def test_without_room_for_the_journal_no_reply_says_that_it_never_started(
     host: FakeHost, agent: Agent
 ) -> None:
     call, op = creation(agent), str(uuid.uuid4())
@@ -303,7 +303,7 @@ def test_a_refused_request_does_not_take_the_turn(host: FakeHost, agent: Agent) 
 
 
 @pytest.mark.parametrize("content", [b"", b"7", b'{"fence": "7", "op": "x"}', b"\xff", b"{}"])
-def test_a_turn_that_cannot_be_read_admits_nobody(
+def test_a_turn_that_cannot_be_read_admits_no_operation(
     host: FakeHost, agent: Agent, content: bytes
 ) -> None:
     call = creation(agent)

@@ -30,7 +30,7 @@ def test_the_rate_is_that_of_the_last_half_minute() -> None:
     assert pace == Pace(rate_bytes_s=10, left_s=60, stalled_s=0)
 
 
-def test_without_a_fall_no_end_can_be_told_and_the_standstill_is_counted() -> None:
+def test_without_a_fall_no_end_is_known_and_the_standstill_is_counted() -> None:
     remaining = RemainingWork(0, 1000)
     remaining.update(5 * SECOND, 900, 0)
     assert remaining.update(70 * SECOND, 950, 0) == Pace(0, None, 65)
@@ -127,7 +127,7 @@ def test_work_ends_however_much_the_others_feel_it() -> None:
     assert settled(Governor(), ios(at_500=9000), ios(at_5=100)) == LEAST_SHARE
 
 
-def test_where_nobody_else_does_any_io_all_of_the_time_is_taken() -> None:
+def test_where_others_do_no_io_all_of_the_time_is_taken() -> None:
     governor = Governor()
     governor.look(20, ({}, 0.0, 0.0), ({}, 2.0))
     assert (governor.share, governor.p95_ns) == (1.0, 0.0)

@@ -113,7 +113,7 @@ def killed_move(host: FakeHost, agent: Agent) -> str:
     return op
 
 
-def test_what_a_killed_move_throttled_is_put_back_though_nobody_asks(
+def test_what_a_killed_move_throttled_is_reset_without_a_request(
     host: FakeHost, agent: Agent, neighbour: str
 ) -> None:
     volume = agent.volume(size_bytes=BIG)
@@ -134,7 +134,7 @@ def test_a_move_that_was_killed_leaves_nothing_throttled(
     assert host.machine.mirror_throttle == 100
 
 
-def test_boot_ends_the_throttle_where_nobody_asks_for_a_killed_move(
+def test_boot_ends_the_throttle_of_a_killed_move_that_is_not_asked_for(
     host: FakeHost, agent: Agent, neighbour: str
 ) -> None:
     boot(host)
@@ -257,7 +257,7 @@ def await_line(host: FakeHost, op: str, words: str) -> None:
         time.sleep(0.01)
 
 
-def test_where_nobody_can_tell_what_others_feel_a_quarter_of_the_time_is_taken(
+def test_where_the_wait_of_others_is_unknown_a_quarter_of_the_time_is_taken(
     host: FakeHost, agent: Agent, neighbour: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none(name: str, message: str) -> str:

@@ -169,7 +169,7 @@ def test_a_late_set_loses_nothing(host: FakeHost, agent: Agent) -> None:
     assert is_back(agent)
 
 
-def test_of_what_nobody_uses_root_says_whose_it_is(
+def test_root_says_whose_an_unused_bcache_is(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
     host = make_fake_host(observe_only=True)
@@ -184,7 +184,7 @@ def test_of_what_nobody_uses_root_says_whose_it_is(
         admin.allow_vg(host, "vg0")
     assert f"{KEEP} vg0/data" in refused.value.correction
     assert agent.data("hello")["policy"]["vgs"] == []
-    assert "comes back" in admin.keep_bcache(host, "vg0/data")
+    assert "starts after a restart" in admin.keep_bcache(host, "vg0/data")
     assert "bcache_unclear" not in problems(agent)
     admin.allow_vg(host, "vg0")
     adopt(agent)
@@ -193,7 +193,7 @@ def test_of_what_nobody_uses_root_says_whose_it_is(
     assert is_back(agent)
 
 
-def test_what_cannot_be_told_is_not_adopted(make_fake_host: Callable[..., FakeHost]) -> None:
+def test_what_is_unclear_is_not_adopted(make_fake_host: Callable[..., FakeHost]) -> None:
     host = make_fake_host()
     agent = Agent(FakeWorld(host))
     host.root.add_lv("data", GIB)
@@ -293,7 +293,7 @@ def test_a_group_on_bcache_of_a_group_that_is_not_named_is_the_hosts(host: FakeH
     assert f'ATTRS{{bcache/backing_dev_uuid}}=="{uuid}"' not in rules
 
 
-def test_hiding_guests_names_what_cannot_be_told(
+def test_hiding_guests_names_what_is_unclear(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
     host = make_fake_host(sees_guests=True)

@@ -25,7 +25,9 @@ def test_the_first_number_may_come_between_two_looks(
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b'{"fence": "4", "op": "one"}', b"\xff"])
-def test_a_number_that_cannot_be_understood_is_nobodys_turn(host: FakeHost, content: bytes) -> None:
+def test_a_number_that_cannot_be_understood_admits_no_operation(
+    host: FakeHost, content: bytes
+) -> None:
     host.save(f"{FOLDER}/{VG}", content)
-    with pytest.raises(Refusal, match="nobody knows whose turn it is"):
+    with pytest.raises(Refusal, match="highest fence number of this VG is unknown"):
         seen(host, VG)

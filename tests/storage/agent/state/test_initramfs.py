@@ -1,4 +1,4 @@
-"""What an initramfs starts, the host starts: an image that does not hide guests' disks is told."""
+"""The host starts what an initramfs starts: an image that hides no guests' disks is reported."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def debian(host: FakeHost) -> FakeHost:
     return host
 
 
-def told(host: FakeHost, code: str = "initramfs_stale") -> list[str]:
+def corrections(host: FakeHost, code: str = "initramfs_stale") -> list[str]:
     return [each["correction"] for each in hello(host)["problems"] if each["code"] == code]
 
 
 def test_an_image_of_before_the_enrolment_is_stale_until_it_is_built_anew(debian: FakeHost) -> None:
-    assert told(debian) == [f"As root on the host run: {COMMAND}"]
+    assert corrections(debian) == [f"As root on the host run: {COMMAND}"]
     assert initramfs.renew_initramfs(debian) == (["update-initramfs -u -k all"], [])
-    assert told(debian) == []
+    assert corrections(debian) == []
     assert initramfs.renew_initramfs(debian) == ([], []), "nothing is built twice"
 
 
@@ -45,13 +45,13 @@ def test_a_change_of_what_hides_guests_makes_it_stale_again(debian: FakeHost, pa
     initramfs.renew_initramfs(debian)
     with debian.changing() as machine:
         machine.files[path] += b"# more\n"
-    assert told(debian)
+    assert corrections(debian)
 
 
 def test_without_our_hook_the_enrolment_is_to_be_run_again(debian: FakeHost) -> None:
     with debian.changing() as machine:
         del machine.files[HOOK]
-    (correction,) = told(debian)
+    (correction,) = corrections(debian)
     assert "enrol" in correction
     done, failed = initramfs.renew_initramfs(debian)
     assert done == [] and "enrol" in failed[0]
@@ -66,6 +66,6 @@ def test_no_disk_of_the_host_is_to_be_added_to_a_guests_array(
     monkeypatch.setattr(disks, "arrays", lambda _: [array, guests])
     with host.changing() as machine:
         machine.files[f"/sys/block/md127/slaves/{kname}"] = b""
-    (correction,) = told(host, "guest_array")
+    (correction,) = corrections(host, "guest_array")
     assert "mdadm --stop /dev/md127" in correction
-    assert told(host, "array_degraded") == []
+    assert corrections(host, "array_degraded") == []

@@ -1,4 +1,4 @@
-"""One panel manages a host: a second one is refused until root says so, and both are told."""
+"""One panel manages a host: a second one is refused until root says so, and both report it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_the_first_panel_that_speaks_manages_the_host(host: FakeHost, agent: Age
     assert code(agent, {"id": ONE}, 2) == ""
 
 
-def test_both_panels_are_told_of_each_other(host: FakeHost, agent: Agent) -> None:
+def test_both_panels_see_each_other(host: FakeHost, agent: Agent) -> None:
     create(agent, {"id": ONE}, 1)
     create(agent, {"id": TWO}, 2)
-    told = agent.data("hello")["owner"]
-    assert (told["panel"], told["rival"]) == (ONE, TWO)
-    assert 0 <= host.wall_ns() // 10**9 - told["rival_seen_s"] < 60
+    shown = agent.data("hello")["owner"]
+    assert (shown["panel"], shown["rival"]) == (ONE, TWO)
+    assert 0 <= host.wall_ns() // 10**9 - shown["rival_seen_s"] < 60
 
 
 def test_root_names_the_panel_and_the_other_is_refused_from_then(
@@ -122,11 +122,11 @@ def test_a_panel_is_named_only_beside_what_changes_something(agent: Agent) -> No
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"panel": "x"}', b"\xff"])
-def test_an_owner_that_cannot_be_understood_is_nobody(
+def test_an_owner_that_cannot_be_understood_is_none(
     host: FakeHost, agent: Agent, content: bytes
 ) -> None:
     host.save(owner.PATH, content)
-    with pytest.raises(Refusal, match="nobody knows which panel manages"):
+    with pytest.raises(Refusal, match="unknown which panel manages"):
         owner.load_owner(host)
     assert code(agent, {"id": ONE}, 1) == "journal_unwritable"
     hello = agent.data("hello")
@@ -155,14 +155,14 @@ def test_another_panel_neither_stops_nor_hastens_what_the_owner_began(
     for verb, wanted in (("op.abort", {"op": op}), ("op.pace", {"op": op, "rise_percent": 100})):
         error = agent.ask(verb, wanted, **more)["error"]
         assert error["code"] == "other_panel" and ONE in error["message"]
-    assert agent.ask("op.get", {"op": op, "after": 0})["ok"], "whoever wants may look"
+    assert agent.ask("op.get", {"op": op, "after": 0})["ok"], "any panel may look"
     assert pacer.allowed(host, op, 20) == 20
     pause.resume()
     assert agent.outcome(op)["state"] == "done"
     assert agent.data("hello")["owner"]["rival"] == (TWO if panel else "")
 
 
-def test_the_owner_and_whoever_was_restored_from_it_stop_an_operation(
+def test_the_owner_and_panels_restored_from_it_stop_an_operation(
     host: FakeHost, agent: Agent
 ) -> None:
     for n, panel in enumerate(({"id": ONE}, {"id": TWO, "after": [ONE]})):

@@ -1,4 +1,4 @@
-"""The undo window holds whatever somebody does to the wall clock of the host."""
+"""The undo window holds, however the host's wall clock is set."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_a_quota_of_nothing_destroys_nothing(host: FakeHost) -> None:
         check(host, "A")
 
 
-def test_what_was_refused_or_stopped_before_its_first_command_counts_for_nobody(
+def test_what_was_refused_or_stopped_before_its_first_command_does_not_count(
     host: FakeHost,
 ) -> None:
     unbegun = [{"started_ns": None}]
@@ -103,7 +103,7 @@ def test_what_was_refused_or_stopped_before_its_first_command_counts_for_nobody(
     with pytest.raises(Refusal, match="quota"):
         check(host, "C")
     host.advance(HOUR_SECONDS + 1)
-    # It waited as it was told: the volumes before its first request count no more.
+    # It waited as the refusal said: the volumes before its first request no longer count.
     check(host, "C")
     for volume in "DE":
         destroyed(host, volume)

@@ -30,7 +30,7 @@ def ended(agent: Agent, verb: str, args: dict[str, Any]) -> Any:
     return agent.outcome(agent.start(verb, args))
 
 
-def test_room_that_somebody_took_in_between_is_not_grown_into(
+def test_room_that_was_taken_in_between_is_not_grown_into(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = agent.volume()
@@ -82,12 +82,12 @@ def test_a_failed_zeroing_leaves_the_volume_as_it_was(host: FakeHost, agent: Age
 
 
 def test_extents_are_given_only_where_they_are_known(host: FakeHost, agent: Agent) -> None:
-    with pytest.raises(Refusal, match="nobody"):
-        extents.of(host, host.machine.vgs[0].uuid, "vg0", "nobody")
+    with pytest.raises(Refusal, match="absent"):
+        extents.of(host, host.machine.vgs[0].uuid, "vg0", "absent")
     cached, _ = agent.cached()
     with pytest.raises(Refusal, match="physical volumes alone"):
         extents.of(host, host.machine.vgs[0].uuid, "vg0", cached)
-    with pytest.raises(Refusal, match="Nobody knows"):
+    with pytest.raises(Refusal, match="are unknown"):
         extents.filled(["lvextend", "<extents of vg0/x>"], {})
 
 
@@ -144,7 +144,7 @@ def domain(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012}"
 
 
-def test_libvirt_is_told_by_uuid_and_path_and_only_of_this_volume(
+def test_libvirt_is_informed_by_uuid_and_path_and_only_of_this_volume(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.volume()
@@ -163,7 +163,7 @@ def test_libvirt_is_told_by_uuid_and_path_and_only_of_this_volume(
     assert words[4:7] == ("blockresize", domain(1), path)
 
 
-def test_every_domain_of_a_shared_volume_is_told_before_the_tag_comes_off(
+def test_every_domain_of_a_shared_volume_is_informed_before_the_tag_comes_off(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.volume()
@@ -171,15 +171,15 @@ def test_every_domain_of_a_shared_volume_is_told_before_the_tag_comes_off(
     guests = [host.root.domain(f"node{n}", path, domain(n)) for n in (1, 2)]
     agent.do("volume.extend", extension(volume))
     size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
-    told = {**size, "domains": [{"uuid": domain(n), "path": path} for n in (1, 2)]}
+    args = {**size, "domains": [{"uuid": domain(n), "path": path} for n in (1, 2)]}
     with host.changing():
         guests[1].job = "backup"
-    outcome = ended(agent, "guest.resize", told)
+    outcome = ended(agent, "guest.resize", args)
     assert outcome["error"]["code"] == "guest_busy" and "backup" in outcome["error"]["message"]
     assert is_grown(agent.lv(volume)["tags"])
     with host.changing():
         guests[1].job = ""
-    agent.do("guest.resize", told)
+    agent.do("guest.resize", args)
     assert [list(each.sizes.values()) for each in guests] == [[VOLUME_BYTES + MORE]] * 2
     assert not is_grown(agent.lv(volume)["tags"])
 
@@ -222,7 +222,7 @@ def test_a_disk_of_another_size_than_the_volume_had_is_left_alone(
     assert [guest.sizes[path] for guest in guests] == [VOLUME_BYTES // 2] * 2
 
 
-def test_a_guest_that_was_not_told_of_two_extensions_is_known_by_its_first_size(
+def test_a_guest_that_missed_two_extensions_is_known_by_its_first_size(
     host: FakeHost, agent: Agent
 ) -> None:
     volume, size = grown_volume(agent)
@@ -234,15 +234,15 @@ def test_a_guest_that_was_not_told_of_two_extensions_is_known_by_its_first_size(
     assert not is_grown(agent.lv(volume)["tags"])
 
 
-def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(host: FakeHost, agent: Agent) -> None:
+def test_a_libvirt_that_hangs_does_not_hold_the_group(host: FakeHost, agent: Agent) -> None:
     volume = agent.volume()
     path = f"/dev/vg0/{volume}"
     host.root.domain("web12", path, domain(1))
     agent.do("volume.extend", extension(volume))
     size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
-    told = {**size, "domains": [{"uuid": domain(1), "path": path}]}
+    args = {**size, "domains": [{"uuid": domain(1), "path": path}]}
     hanging = host.pause_next("virsh")
-    op = agent.start("guest.resize", told)
+    op = agent.start("guest.resize", args)
     assert hanging.reached.wait(10)
     # Others have the group meanwhile, and this one can be stopped.
     agent.volume()
@@ -250,12 +250,12 @@ def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(host: FakeHost, agent:
     hanging.resume()
     assert agent.outcome(op)["state"] in ("failed", "interrupted")
     host.hang_next("virsh")
-    error = ended(agent, "guest.resize", told)["error"]
+    error = ended(agent, "guest.resize", args)["error"]
     assert error["code"] == "guest_busy" and "40 s" in error["message"]
-    agent.do("guest.resize", told)
+    agent.do("guest.resize", args)
 
 
-def test_who_is_to_be_told_needs_the_size_that_guests_know(agent: Agent) -> None:
+def test_guests_are_informed_only_with_the_size_that_they_know(agent: Agent) -> None:
     volume, size = grown_volume(agent)
     del size["from_bytes"]
     host_tag = f"tiercel.grown={VOLUME_BYTES}"

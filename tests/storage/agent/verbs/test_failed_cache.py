@@ -135,7 +135,7 @@ def test_a_cache_that_fails_before_its_removal_begins_stays(
 
 
 @pytest.mark.parametrize("asked_to_stop", [False, True])
-def test_a_cache_that_fails_while_it_is_removed_is_told_as_lost_data(
+def test_a_cache_that_fails_while_it_is_removed_is_reported_as_lost_data(
     host: FakeHost,
     agent: Agent,
     volume: str,

@@ -132,7 +132,7 @@ def test_a_bcache_volume_whose_wipe_broke_off_is_wiped_again(host: FakeHost, age
 def test_a_bcache_volume_whose_wipe_broke_off_is_wiped_after_a_restart_too(
     host: FakeHost, agent: Agent
 ) -> None:
-    """It is off then, so that nobody sees before its activation that its superblock is gone."""
+    """It is off then, so that its missing superblock shows only once it is active."""
     volume = agent.backing()
     off(host, agent, volume, "bcache")
     allow(host, undo_hours=0)
@@ -147,7 +147,7 @@ def test_a_bcache_volume_whose_wipe_broke_off_is_wiped_after_a_restart_too(
     assert agent.inventory()["lvs"] == []
 
 
-def test_a_volume_that_somebody_opened_during_the_wipe_is_not_removed(
+def test_a_volume_that_was_opened_during_the_wipe_is_not_removed(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = agent.volume()

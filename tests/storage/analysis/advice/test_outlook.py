@@ -121,7 +121,7 @@ def test_what_was_read_while_there_was_a_cache_does_not_count() -> None:
     assert advised(host, noon) == ["plain"]
 
 
-def test_the_last_hour_is_told_apart_from_the_two_weeks() -> None:
+def test_the_last_hour_is_kept_apart_from_the_two_weeks() -> None:
     noon = noon_gone()
     host, _facts, volumes = known(make.lv("nightly"), make.lv("burst"))
     sampled_days(volumes["nightly"], 10, nightly, end=noon)
@@ -259,7 +259,7 @@ def test_a_host_without_figures_has_nothing_to_say() -> None:
     assert (found.seconds, found.recent, found.suggestions, found.risks) == (0.0, (), (), ())
 
 
-def test_a_group_without_ssd_is_told_with_the_reason() -> None:
+def test_a_group_without_ssd_is_refused_with_the_reason() -> None:
     host, _facts, volumes = known(make.lv("a"), pvs=(make.pv(),))
     sampled(volumes["a"], 20, read_ms=1000)
     (suggestion,) = looked(host).suggestions

@@ -82,7 +82,7 @@ def test_the_page_says_by_which_days_it_judged(staff: Client) -> None:
     assert "Preliminary" not in card
 
 
-def test_a_volume_that_is_new_is_told_as_preliminary_where_the_others_are_not(
+def test_a_new_volume_is_preliminary_where_the_others_are_not(
     staff: Client,
 ) -> None:
     host, _facts, volumes = known(make.lv("web"), make.lv("new"))
@@ -142,7 +142,7 @@ def test_the_card_says_how_many_reads_waited_at_a_time(staff: Client) -> None:
     assert "reads waiting on average" in page(staff, host.key, "host-advice-card")
 
 
-def test_days_without_a_waiting_read_are_told_as_that(staff: Client) -> None:
+def test_days_without_a_waiting_read_are_named(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 60, write_ms=900, busy_ms=900)
     little = "wait for HDDs for less than 10 min"

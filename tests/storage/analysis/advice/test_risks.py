@@ -80,7 +80,7 @@ def test_a_removal_that_was_interrupted_is_to_be_finished(tags: tuple[str, ...],
     assert risks(lv, stale=True) == (), "LVM is at work, and may well end it"
 
 
-def test_nobody_knows_how_much_a_failed_cache_has_not_written_back() -> None:
+def test_how_much_a_failed_cache_has_not_written_back_is_unknown() -> None:
     cache = make.dm_cache("c-aaaaaaaa", mode="writeback", failed=True)
     lv = make.lv(cache=cache, tags=("tiercel",))
     (risk,) = risks(lv, pvs=(make.pv(), make.fast_pv(healthy=False)))

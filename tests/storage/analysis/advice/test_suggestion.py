@@ -75,7 +75,7 @@ def test_a_size_comes_from_the_curve_and_what_no_cache_helps_is_listed(
     assert suggestion.size_bytes == suggestion.advised.prospect.size_bytes < 2 * GIB
     assert "of waiting a day: about" in suggestion.arithmetic
     assert any("fits" in each or "more a day" in each for each in suggestion.advised.reasons)
-    assert "reads do not come back soon enough" in unhelped.reason
+    assert "data are not read again soon enough" in unhelped.reason
     assert unhelped.instead.startswith("Only SSD for the whole volume helps: it needs 8 GiB")
     client.force_login(make.staff_user())
     text = on_one_line(client.get(reverse("host-advice", args=[host.key])).content.decode())

@@ -104,7 +104,7 @@ def test_a_first_cache_is_found_in_a_minute_though_it_still_warms_up() -> None:
     assert judged.verdict == Verdict.GAIN
 
 
-def test_ten_points_less_are_told_as_a_loss() -> None:
+def test_ten_points_less_are_a_loss() -> None:
     found = verdicts(100, -0.1, noise=(0.02, 0.06), likeness=(0.0, 0.8))
     assert found[Verdict.LOSS] >= 95
 

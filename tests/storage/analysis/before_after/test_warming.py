@@ -32,7 +32,7 @@ def test_a_rise_is_weighed_by_its_reads() -> None:
     assert is_warm([block(n, accesses, rate) for n, (accesses, rate) in enumerate(rates)])
 
 
-def test_a_cache_that_nobody_reads_from_is_never_called_warm() -> None:
+def test_a_cache_without_reads_is_never_called_warm() -> None:
     assert warm_from([block(n, 20, 0.5) for n in range(50)]) is None
 
 
@@ -48,6 +48,6 @@ def test_a_flat_hit_rate_is_not_enough_while_the_cache_still_fills() -> None:
     assert warm_from(blocks) == 11
 
 
-def test_a_cache_that_nobody_reads_from_is_not_warm_because_it_takes_in_nothing() -> None:
+def test_a_cache_without_reads_is_not_warm_because_it_takes_in_nothing() -> None:
     blocks = [replace(block(n, 20, 0.5), used_bytes=50, cache_size_bytes=100) for n in range(20)]
     assert warm_from(blocks) is None

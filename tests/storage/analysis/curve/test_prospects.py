@@ -115,7 +115,7 @@ def of_good(seed: int) -> tuple[Prospect, ...]:
     return prospects(found, waits, HOST, policy, OFFERED)
 
 
-def test_forty_loads_that_no_size_helps_are_told_so_of_every_size() -> None:
+def test_forty_loads_that_no_size_helps_are_called_so_for_every_size() -> None:
     others = dict[int, list[str]]()
     for seed in range(40):
         found, waits, policy = useless(seed)
@@ -125,7 +125,7 @@ def test_forty_loads_that_no_size_helps_are_told_so_of_every_size() -> None:
     assert not others
 
 
-def test_of_forty_good_loads_at_most_one_is_told_that_no_size_helps() -> None:
+def test_of_forty_good_loads_at_most_one_is_called_helped_by_no_size() -> None:
     refused = [
         seed for seed in range(40) if all(each.verdict == "no_help" for each in of_good(seed))
     ]

@@ -139,7 +139,7 @@ def test_a_much_larger_cache_serves_at_most_all_reads() -> None:
     assert (rates(found), saved(found)) == ((0.4, 1), (0, pytest.approx(1080)))
 
 
-def test_of_a_cache_that_hardly_serves_nobody_can_tell_what_a_larger_one_would_do() -> None:
+def test_what_a_larger_cache_would_do_is_unknown_where_the_present_one_hardly_serves() -> None:
     found = expected(cached(0.02), 20)
     assert (found.kind, rates(found), saved(found)) == ("unknown", (None, None), (None, None))
     assert found.text == "No forecast: only 2 % of your reads come from your current cache."
@@ -177,7 +177,7 @@ def test_a_hardly_larger_cache_with_few_hits_is_no_help() -> None:
     assert expected(small, 112).kind == "no_help"
 
 
-def test_a_full_cache_whose_use_nobody_knows_is_taken_as_full() -> None:
+def test_a_full_cache_of_unknown_use_is_taken_as_full() -> None:
     assert expected(cached(used_bytes=None), 20).kind == "own_misses"
 
 
@@ -254,7 +254,7 @@ def test_a_cache_with_too_few_reads_is_not_judged() -> None:
 # Trials, and what is kept
 
 
-def test_a_trial_is_offered_where_nobody_knows_and_the_provider_gives_one() -> None:
+def test_a_trial_is_offered_where_the_gain_is_unknown_and_the_provider_gives_one() -> None:
     choice = CacheChoice(10 * GIB)
     unknown, known = forecast(uncached(), choice), forecast(cached(), CacheChoice(20 * GIB))
     assert trial_offered(unknown, choice, 7)

@@ -38,7 +38,7 @@ def test_four_results_say_nothing() -> None:
     assert quartiles_of([result(n) for n in range(4)]) is None
 
 
-def test_the_middle_half_of_five_is_told() -> None:
+def test_the_middle_half_of_five_is_given() -> None:
     found = quartiles_of(
         result(n, hit_rate_after=rate) for n, rate in enumerate((0.1, 0.6, 0.7, 0.8, 0.99))
     )
@@ -56,6 +56,6 @@ def test_no_customers_own_figure_is_among_the_quartiles() -> None:
     assert (found.saved_low, found.saved_high) == (0.2, 0.85)
 
 
-def test_what_was_saved_is_told_from_times_where_they_are_known() -> None:
+def test_what_was_saved_is_computed_from_times_where_they_are_known() -> None:
     assert result(1, read_ms_before=10, read_ms_after=2).saved_share == 0.8
     assert result(1, read_ms_before=10, read_ms_after=20).saved_share == 0

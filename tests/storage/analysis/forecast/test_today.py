@@ -31,14 +31,14 @@ def test_a_volume_without_a_cache() -> None:
     )
 
 
-def test_who_hardly_waits_is_told_so() -> None:
+def test_a_guest_that_hardly_waits_is_called_so() -> None:
     assert today(cached(0.99, waited_seconds_per_day=20)).sentence == (
         "99 % of your reads came from SSD last week; "
         "your volume waited less than a minute a day for the slow disk."
     )
 
 
-def test_who_always_waits_is_told_so() -> None:
+def test_a_guest_that_always_waits_is_called_so() -> None:
     assert (
         "your volume waited nearly all day"
         in today(uncached(waited_seconds_per_day=86_400)).sentence
@@ -53,7 +53,7 @@ def test_a_volume_on_ssd_waits_for_nothing() -> None:
     assert found.waited_seconds_per_day is None
 
 
-def test_a_short_time_is_told_as_it_was_and_not_made_a_day_of() -> None:
+def test_a_short_time_is_shown_as_it_was_and_not_made_a_day_of() -> None:
     assert today(short(cached(), 3)).sentence == (
         "41 % of your reads came from SSD; your volume waited 2 minutes for the slow disk. "
         "Based on 3 hours of data."
@@ -103,6 +103,6 @@ def test_a_sentence_begins_as_one() -> None:
     assert today(cached(0.004)).sentence.startswith("Less than 1 % of your reads")
 
 
-def test_gaps_are_told() -> None:
+def test_gaps_are_reported() -> None:
     assert "(Only 40 % of that time was measured.)" in today(cached(covered=0.4)).sentence
     assert "measured" not in today(cached(covered=0.9)).sentence

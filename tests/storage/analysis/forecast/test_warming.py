@@ -12,7 +12,7 @@ def test_it_cannot_be_full_before_as_much_was_missed() -> None:
     assert found.text == "Warm-up: about 2 to 6 hours."
 
 
-def test_without_reads_nobody_knows() -> None:
+def test_without_reads_it_is_unknown() -> None:
     found = warming(GIB, 0)
     assert (found.low_seconds, found.high_seconds) == (None, None)
     assert "not known" in found.text

@@ -113,7 +113,7 @@ def test_a_customer_is_sold_nothing_that_does_not_help() -> None:
         assert customer_words.helps(each, has_cache=False) == ""
 
 
-def test_what_is_over_is_told_as_what_was() -> None:
+def test_what_is_over_is_described_in_the_past() -> None:
     over = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=OVER)
     assert staff_words.why_is(over, {NOISY: "web12"}).startswith("web12 had 90 %")
     assert customer_words.what_is(over) == "Reads are no longer slow."

@@ -1,4 +1,4 @@
-"""Differences of counters: what wraps, what went back, and what nobody can tell."""
+"""Differences of counters: those that wrap, those that were reset, and unknown ones."""
 
 from __future__ import annotations
 
@@ -375,7 +375,7 @@ def test_a_region_made_anew_tells_nothing() -> None:
     ("before", "after", "frozen_ms"),
     [(False, False, 0), (True, True, 10_000), (False, True, 5000), (True, False, 5000)],
 )
-def test_how_long_io_was_frozen_is_told_to_half_an_interval(
+def test_how_long_io_was_frozen_is_known_to_half_an_interval(
     before: bool, after: bool, frozen_ms: int
 ) -> None:
     found = change(wire.reading(1, suspended=before), wire.reading(11, suspended=after))
@@ -482,7 +482,7 @@ def test_counts_of_which_bcache_lost_some_are_unknown(
     assert (counted(reads, *totals).bypass_hits is not None) is is_known
 
 
-def test_the_metadata_of_an_lvm_cache_is_told_in_bytes() -> None:
+def test_the_metadata_of_an_lvm_cache_is_given_in_bytes() -> None:
     (held,) = (gauges(wire.reading(1, cache=wire.cache()).counters),)
     assert (held.metadata_used_bytes, held.metadata_total_bytes) == (72 * 4096, 3072 * 4096)
     without = gauges(wire.reading(1, bcache=wire.bcache()).counters)

@@ -28,7 +28,7 @@ sums = st.builds(
 )
 
 
-def told(values: Rates) -> list[float | None]:
+def optional(values: Rates) -> list[float | None]:
     return [None if np.isnan(each) else each for each in values.tolist()]
 
 
@@ -46,19 +46,19 @@ def test_rates_and_hit_rates_are_those_of_each(several: list[Sums]) -> None:
         "write_iops": "write_iops",
         "read_ms": "read_ms",
         "write_ms": "write_ms",
-        "read_bytes_per_s": "read_bytes_per_second",
-        "write_bytes_per_s": "write_bytes_per_second",
+        "read_bytes_per_s": "read_bytes_per_s",
+        "write_bytes_per_s": "write_bytes_per_s",
     }.items():
-        assert told(found[name]) == [getattr(each, its_name) for each in expected], name
+        assert optional(found[name]) == [getattr(each, its_name) for each in expected], name
     for name in ("hit_rate", "write_hit_rate"):
-        assert told(known[name]) == [getattr(each, name) for each in expected], name
+        assert optional(known[name]) == [getattr(each, name) for each in expected], name
         faintly = [figures(each, least=1) for each in several]
-        assert told(faint[name]) == [
+        assert optional(faint[name]) == [
             getattr(one, name) if getattr(other, name) is None else None
             for one, other in zip(faintly, expected, strict=True)
         ]
     assert accesses(columns(several)).tolist() == [each.accesses for each in expected]
-    assert told(known["hit_rate"]) == [read_hit_rate(each) for each in several]
+    assert optional(known["hit_rate"]) == [read_hit_rate(each) for each in several]
 
 
 @given(st.lists(sums, min_size=1, max_size=6))
@@ -66,10 +66,10 @@ def test_percentiles_are_those_of_each_histogram(several: list[Sums]) -> None:
     histograms = np.array([each.latency_counts for each in several], np.int64).T
     for quantile, found in zip(QUANTILES, percentiles_ms(histograms, QUANTILES), strict=True):
         expected = [percentile_ms(each.latency_counts, quantile) for each in several]
-        assert told(found) == [
+        assert optional(found) == [
             None if each is None else pytest.approx(each, rel=1e-12) for each in expected
         ]
 
 
 def test_nothing_is_known_of_nothing() -> None:
-    assert all(told(each) == [None] for each in rates(columns([Sums()])).values())
+    assert all(optional(each) == [None] for each in rates(columns([Sums()])).values())

@@ -20,14 +20,14 @@ def test_rates_are_per_second_of_the_intervals_own_time() -> None:
     found = figures(Sums(dt_ms=20_500, reads=4100, read_sectors=32_800, read_ms=8200, writes=41))
     assert found.seconds == 20.5
     assert found.read_iops == 200
-    assert found.read_bytes_per_second == 1600 * 512
+    assert found.read_bytes_per_s == 1600 * 512
     assert found.read_ms == 2
     assert (found.write_iops, found.write_ms) == (2, 0)
 
 
 def test_nothing_measured_is_unknown_and_not_zero() -> None:
     found = figures(Sums())
-    assert (found.read_iops, found.read_ms, found.latency_ms_p50) == (None, None, None)
+    assert (found.read_iops, found.read_ms, found.latency_p50_ms) == (None, None, None)
     assert (found.hit_rate, found.write_hit_rate, found.accesses) == (None, None, 0)
 
 

@@ -83,8 +83,8 @@ def test_a_volume_before_and_after_its_cache() -> None:
     assert fast.hit_rate == pytest.approx(0.9, abs=0.01)
     assert fast.read_ms is not None and slow.read_ms is not None
     assert fast.read_ms < slow.read_ms / 3
-    assert fast.latency_ms_p50 is not None and slow.latency_ms_p50 is not None
-    assert fast.latency_ms_p50 < 1 < slow.latency_ms_p50
+    assert fast.latency_p50_ms is not None and slow.latency_p50_ms is not None
+    assert fast.latency_p50_ms < 1 < slow.latency_p50_ms
 
 
 def test_what_all_volumes_ask_of_a_disk_is_what_the_disk_did() -> None:

@@ -116,7 +116,7 @@ def test_a_column_that_follows_others_costs_only_its_entry() -> None:
 def test_columns_that_are_asked_for_are_those_of_the_whole_chunk(
     packed: Columns, others: Columns
 ) -> None:
-    """Also where they are told by columns that nobody asks for."""
+    """Also where they are computed from columns that were not asked for."""
     chunk = pack(packed)
     asked = np.union1d(packed.codes[::2], others.codes).astype(np.uint16)
     part = unpack(chunk, asked)
@@ -125,9 +125,9 @@ def test_columns_that_are_asked_for_are_those_of_the_whole_chunk(
     assert np.array_equal(part.at(asked), unpack(chunk).at(asked))
 
 
-def test_a_column_is_told_by_one_that_is_not_asked_for() -> None:
-    told_by = np.random.default_rng(1).integers(0, 10**6, 60)
-    both = Columns(np.array([1, 2], np.uint16), np.vstack([told_by, 3 * told_by + 7]))
+def test_a_column_is_computed_from_one_that_is_not_asked_for() -> None:
+    source = np.random.default_rng(1).integers(0, 10**6, 60)
+    both = Columns(np.array([1, 2], np.uint16), np.vstack([source, 3 * source + 7]))
     part = unpack(pack(both), both.codes[1:])
     assert part.codes.tolist() == [2]
     assert np.array_equal(part.matrix, both.matrix[1:])

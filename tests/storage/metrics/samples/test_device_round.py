@@ -122,7 +122,7 @@ def test_what_no_inventory_knows_or_an_older_agent_does_not_count_is_left_out() 
     assert LatestDeviceSample.objects.count() == 0
 
 
-def test_members_are_told_apart_from_what_may_be_added_up() -> None:
+def test_members_are_distinguished_from_what_may_be_added_up() -> None:
     host = make.host()
     array = device(host, "array", "md0")
     member = device(host, name="sda", part_of=array)

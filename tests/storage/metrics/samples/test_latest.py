@@ -49,7 +49,7 @@ def test_a_gap_has_gauges_and_a_reason_but_no_figures(host: Host) -> None:
     assert found is not None
     assert found.gap is GapReason.REBOOTED
     assert found.gap.sentence == "the host rebooted"
-    assert (found.read_iops, found.hit_rate, found.latency_ms_p50) == (None, None, None)
+    assert (found.read_iops, found.hit_rate, found.latency_p50_ms) == (None, None, None)
     assert (found.used_bytes, found.cache_mode) == (7 * 65_536, "writeback")
 
 

@@ -21,7 +21,7 @@ from storage.metrics.samples.packer import oldest_pending, pack_samples
 from storage.metrics.samples.sample_round import make_partition
 from storage.metrics.samples.window import iops_courses
 from storage.metrics.series import series
-from storage.models import ASIDE, Member, Resolution, Sample, SampleChunk, Volume
+from storage.models import UNREADABLE_CHUNK, Member, Resolution, Sample, SampleChunk, Volume
 from storage.naming import new_key
 from tests import make
 
@@ -177,7 +177,7 @@ def test_at_every_moment_of_packing_what_is_read_is_the_same(seed: int) -> None:
         for _ in range(random.randrange(4)):
             pack_samples(VOLUMES, NOW - random.choice((0, 20, 40)) * HOUR, seconds=0)
         if random.random() < 0.5:
-            # Told twice: as it is, or when it is packed already.
+            # Inserted twice: as it is, or when it is packed already.
             Sample.objects.bulk_create(again, ignore_conflicts=True)
     assert same(answers(volume), expected)
     pack_all()
@@ -303,7 +303,7 @@ def test_of_two_packers_one_gives_way() -> None:
     pack_all()
 
 
-def test_nobody_reads_chunks_of_another_customer() -> None:
+def test_chunks_of_another_customer_cannot_be_read() -> None:
     volume, other = make.volume(), make.volume()
     owner = make.user()
     volume.customer = make.customer()
@@ -314,11 +314,11 @@ def test_nobody_reads_chunks_of_another_customer() -> None:
     before = answers(volume)
     pack_all()
     both = [volume.pk, other.pk]
-    with row_security.inside(str(owner.pk)):
+    with row_security.scope(str(owner.pk)):
         assert {each.subject_id for each in aggregate(both, START, NOW)} == {volume.pk}
         assert same(answers(volume), before)
         assert set(SampleChunk.objects.values_list("subject_id", flat=True)) == {volume.pk}
-    with row_security.inside(row_security.NOBODY):
+    with row_security.scope(row_security.NO_ROWS):
         assert not SampleChunk.objects.exists()
 
 
@@ -371,7 +371,9 @@ def test_what_only_intervals_have_is_not_in_their_buckets() -> None:
 
 def damage(resolution: Resolution, start: datetime, **changed: Any) -> None:
     """All chunks of a place."""
-    found = SampleChunk.objects.filter(resolution=resolution, start=start, kind__lt=ASIDE)
+    found = SampleChunk.objects.filter(
+        resolution=resolution, start=start, kind__lt=UNREADABLE_CHUNK
+    )
     assert found.update(**(changed or {"data": b"rust"})) > 0
 
 
@@ -431,17 +433,17 @@ def test_a_late_row_of_a_damaged_hour_is_packed_beside_what_is_set_aside() -> No
     [found] = aggregate([volume.pk], *span, resolution=Resolution.RAW)
     assert found.counts["intervals"] == 2
     assert aggregate([other.pk], START - HOUR, START)
-    aside = SampleChunk.objects.get(kind__gte=ASIDE)
+    aside = SampleChunk.objects.get(kind__gte=UNREADABLE_CHUNK)
     assert (bytes(aside.data), aside.kind, str(aside)) == (
         b"rust",
-        ASIDE,
-        f"{ASIDE} {volume.pk} from {START + HOUR:%Y-%m-%d %H:%M}",
+        UNREADABLE_CHUNK,
+        f"{UNREADABLE_CHUNK} {volume.pk} from {START + HOUR:%Y-%m-%d %H:%M}",
     )
     damage(Resolution.RAW, START + HOUR)
     Sample.objects.bulk_create([row(volume, START + HOUR + 9 * MINUTE, Random(5))])
     pack_all()
-    kept = SampleChunk.objects.filter(kind__gte=ASIDE).order_by("kind")
-    assert [each.kind for each in kept] == [ASIDE, 2 * ASIDE]
+    kept = SampleChunk.objects.filter(kind__gte=UNREADABLE_CHUNK).order_by("kind")
+    assert [each.kind for each in kept] == [UNREADABLE_CHUNK, 2 * UNREADABLE_CHUNK]
 
 
 @pytest.mark.parametrize("resolution", [Resolution.FIVE_MINUTES, Resolution.HOUR, Resolution.DAY])
@@ -459,7 +461,7 @@ def test_damaged_buckets_stop_neither_the_packer_nor_other_volumes(resolution: R
     pack_all()
     assert not Sample.objects.exists()
     assert not SampleChunk.objects.filter(
-        is_rolled_up=False, start__lt=START + DAY, kind__lt=ASIDE
+        is_rolled_up=False, start__lt=START + DAY, kind__lt=UNREADABLE_CHUNK
     ).exists()
     [found] = aggregate([volumes[1].pk], START, START + DAY, step=86_400)
     assert found.counts["intervals"] == 24 * 60

@@ -108,7 +108,7 @@ def test_a_row_that_comes_while_its_partition_is_dropped_keeps_it() -> None:
         insert_row(late, old, volume)
         with ThreadPoolExecutor(1) as pool:
             dropping = pool.submit(_ensured)
-            _until_somebody_waits()
+            _until_a_session_waits()
             late.commit()
             dropping.result()
     finally:
@@ -123,7 +123,7 @@ def _ensured() -> None:
         connection.close()
 
 
-def _until_somebody_waits() -> None:
+def _until_a_session_waits() -> None:
     """Returns once a statement of this database waits for a lock; raises after two seconds, which
     is as long as one may."""
     for _ in range(200):
@@ -135,7 +135,7 @@ def _until_somebody_waits() -> None:
             if cursor.fetchone()[0]:
                 return
         sleep(0.01)
-    raise AssertionError("nobody waited for the row's transaction")
+    raise AssertionError("no session waited for the row's transaction")
 
 
 def test_the_last_week_is_never_dropped() -> None:

@@ -110,7 +110,7 @@ def test_a_row_that_is_there_already_is_kept(host: Host) -> None:
     assert Sample.objects.get(volume=volume).reads == 100
 
 
-def test_logical_volumes_nobody_knows_are_reported_and_not_stored(host: Host) -> None:
+def test_unknown_logical_volumes_are_reported_and_not_stored(host: Host) -> None:
     _volume, lv = placed(host)
     elsewhere, moved = placed(make.host())
     Placement.objects.filter(volume=elsewhere).update(until=NOON)

@@ -232,7 +232,7 @@ def test_an_upgrade_keeps_every_figure_of_some_days(
     with (
         django_db_blocker.unblock(),
         records_of(f"{this_run()}_panel"),
-        row_security.inside(row_security.ALL),
+        row_security.scope(row_security.ALL),
     ):
         assert by_panel(first, end, HOUR) == hours, "before anything is packed"
         for (table, step), rows in loads.items():
@@ -245,10 +245,10 @@ def test_an_upgrade_keeps_every_figure_of_some_days(
         assert Sample.objects.count() <= 2 * 4 * 60, "only the last hours are rows"
         assert by_panel(first, end, HOUR) == hours
         days = [first + n * DAY for n in range(day_count)]
-        told = Figures()
+        read_in_parts = Figures()
         for day in days:
-            told |= by_panel(day, min(day + DAY, end), timedelta(minutes=1))
-        assert told == minutes
+            read_in_parts |= by_panel(day, min(day + DAY, end), timedelta(minutes=1))
+        assert read_in_parts == minutes
         assert HostLoad.objects.count() <= 9 * 288 >= FleetLoad.objects.count()
         for (table, step), rows in loads.items():
             assert loads_by_panel(table, first, end, step) == rows

@@ -46,7 +46,7 @@ def test_an_interval_that_straddles_an_end_belongs_to_neither_side(host: Host) -
 def test_a_window_without_samples_knows_nothing(host: Host) -> None:
     volume, _lv = placed(host)
     found = window(volume, NOON, NOON + SECOND)
-    assert (found.read_iops, found.hit_rate, found.latency_ms_p95) == (None, None, None)
+    assert (found.read_iops, found.hit_rate, found.latency_p95_ms) == (None, None, None)
     assert (found.seconds, found.coverage, found.used_bytes) == (0, 0, None)
 
 
@@ -70,10 +70,10 @@ def test_before_and_after_a_cache(host: Host) -> None:
     after = window(volume, NOON + 20 * SECOND, NOON + 30 * SECOND)
     assert (before.read_iops, before.hit_rate) == (300, None)
     assert (after.read_iops, after.hit_rate, after.accesses) == (10_000, 0.9, 100_000)
-    assert before.latency_ms_p50 is not None
-    assert before.latency_ms_p50 == pytest.approx(2 * 2.5**0.5)
-    assert after.latency_ms_p50 is not None
-    assert after.latency_ms_p50 < 0.1
+    assert before.latency_p50_ms is not None
+    assert before.latency_p50_ms == pytest.approx(2 * 2.5**0.5)
+    assert after.latency_p50_ms is not None
+    assert after.latency_p50_ms < 0.1
     assert after.used_bytes == 9 * 65_536
     attach = window(volume, NOON + 10 * SECOND, NOON + 20 * SECOND)
     assert (attach.read_iops, attach.hit_rate) == (4500, None)
@@ -90,7 +90,7 @@ def test_bcache_counts_only_intervals_with_a_cache_set(host: Host) -> None:
     found = window(volume, NOON, NOON + 30 * SECOND)
     assert (found.read_iops, found.accesses, found.hit_rate) == (200, 4000, 0.9)
     assert found.dirty_bytes == 512
-    assert found.latency_ms_p50 is None
+    assert found.latency_p50_ms is None
 
 
 STEPS = st.lists(

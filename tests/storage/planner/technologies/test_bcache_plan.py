@@ -49,7 +49,7 @@ def test_a_bcache_volume_is_made_cached_and_freed_again() -> None:
 
 
 @pytest.mark.parametrize(("percent", "afterwards"), [(20, 20), (0, 10)])
-def test_what_is_dirty_is_written_back_before_a_detach_that_nobody_can_call_off(
+def test_what_is_dirty_is_written_back_before_a_detach_that_cannot_be_cancelled(
     percent: int, afterwards: int
 ) -> None:
     dirty = {"cache_mode": "writeback", "dirty_bytes": 4096, "writeback_percent": percent}
@@ -102,7 +102,7 @@ def test_a_cache_set_is_made_on_ssd_and_attached() -> None:
         ((make.pv(), make.fast_pv(logical_sector_bytes=4096)), "unsupported"),
     ],
 )
-def test_an_ssd_that_will_not_do_is_told(pvs: Any, code: str) -> None:
+def test_an_unsuitable_ssd_is_refused(pvs: Any, code: str) -> None:
     lv = formatted()
     assert refused(make.facts(lv, pvs=pvs), lv, bcached()) == code
     assert refused(make.facts(pvs=pvs), None, bcached()) == code
@@ -249,7 +249,7 @@ def test_a_plain_wish_on_a_bcache_volume_is_refused() -> None:
 
 
 def test_an_unregistered_cache_device_that_a_broken_removal_left_is_removed() -> None:
-    """The agent was killed after it had unregistered the old set: nobody can name that one now."""
+    """The agent was killed after it had unregistered the old set, which has no name any more."""
     lv, made, left = attached(), device(), device(f"s-{OTHER}")
     facts = make.facts(lv, made, left, csets=(make.cset(made.uuid, backing_count=1),))
     (step,) = steps(facts, lv, bcached())

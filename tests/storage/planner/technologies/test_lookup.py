@@ -49,7 +49,7 @@ ASKED_IN = {
     "panel/staff/volumes/raw_counters.py",
     # How long to look at a cache before its fill says anything: bcache tells it seldom.
     "panel/portal/last_hour.py",
-    # bcache that somebody made by hand on bare disks, where no volume is.
+    # bcache made by hand on bare disks, where no volume is.
     "storage/inventory/device_tree.py",
     # A dm-cache on a volume: how a flush of lvmcache is paced, and that a move waits for its end.
     "jobs/engine/flush_rate.py",

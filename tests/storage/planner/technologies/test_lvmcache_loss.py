@@ -65,7 +65,7 @@ def test_a_volume_that_is_off_cannot_prove_anything() -> None:
     assert refused(host(off), off, PLAIN) == "degraded"
 
 
-def test_a_disk_that_also_carried_somebodys_data_is_not_given_up() -> None:
+def test_a_disk_that_also_carried_other_data_is_not_given_up() -> None:
     lv, other = lost_volume(), make.lv("db1", pvs=("sdc", GONE), health="partial")
     loss = loss_of(host(lv, other), lv)
     assert loss is not None

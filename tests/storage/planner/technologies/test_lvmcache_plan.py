@@ -69,7 +69,7 @@ def test_a_pool_is_whole_extents_and_whole_chunks(chunk_kib: int) -> None:
         ((make.pv(), make.fast_pv(logical_sector_bytes=4096)), "unsupported"),
     ],
 )
-def test_an_ssd_that_will_not_do_is_told(pvs: Any, code: str) -> None:
+def test_an_unsuitable_ssd_is_refused(pvs: Any, code: str) -> None:
     lv = ours()
     assert refused(make.facts(lv, pvs=pvs), lv, lvmcache()) == code
     assert refused(make.facts(pvs=pvs), None, lvmcache()) == code
@@ -263,7 +263,7 @@ def test_a_cache_that_we_did_not_make_is_not_removed(name: str) -> None:
         {"role": ("public", "snapshot", "thicksnapshot")},
     ],
 )
-def test_volumes_that_lvm_cannot_cache_are_told(kind: dict[str, tuple[str, ...]]) -> None:
+def test_volumes_that_lvm_cannot_cache_are_refused(kind: dict[str, tuple[str, ...]]) -> None:
     lv = ours(**kind)
     assert refused(make.facts(lv), lv, lvmcache()) == "unsupported"
     assert verbs(make.facts(lv), lv, PLAIN) == []

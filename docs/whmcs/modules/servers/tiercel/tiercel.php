@@ -17,7 +17,7 @@ function tiercel_ConfigOptions(): array {   // the first one is $params['configo
     return ['Plan' => ['Type' => 'text', 'Size' => 30, 'Description' => 'Name of the cache plan']];
 }
 
-// null where it is no secret: whoever knows that signs as well as we do.
+// null unless it is a secret: with an empty or short key, anyone could sign.
 function tiercel_key(#[\SensitiveParameter] string $secret): ?string {
     $key = base64_decode(substr($secret, strlen('whsec_')), true);
     return str_starts_with($secret, 'whsec_') && $key !== false && strlen($key) >= 24 ? $key : null;
