@@ -19,6 +19,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from panel.management.commands import secrets
+from panel.operations import supervisor
 from storage import row_security
 
 SAMPLE_SECONDS = 60
@@ -29,6 +30,9 @@ DATABASE = "tiercel_pages"
 
 def main() -> int:
     port = os.environ.get("PORT") or "8300"
+    if not supervisor.is_free(int(port)):
+        print(f"Something listens on port {port}: stop it, or choose PORT=8301.")
+        return 1
     prepare(port)
     import django
 
