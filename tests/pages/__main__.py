@@ -54,7 +54,9 @@ def main() -> int:
         print(f"  {user.email}   password: {fleet.PASSWORD}", flush=True)
     while (built := built + timedelta(seconds=SAMPLE_SECONDS)) <= timezone.now():
         fleet.live_on(made, built, SAMPLE_SECONDS)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A shell that starts a script in the background has it, and the server, ignore Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     with_pictures = os.environ.get("SCREENSHOTS") == "1"
     command = ["manage.py", "runserver", *["--noreload"] * with_pictures, f"127.0.0.1:{port}"]
     server = subprocess.Popen([sys.executable, *command])

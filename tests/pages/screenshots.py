@@ -18,9 +18,9 @@ def take(url: str, made: fleet.Fleet) -> None:
     done = Benchmark.objects.filter(host=host).earliest("pk")
     overview, volume = "/?range=24h", f"/volumes/{slow.key}/"
     stills = {
-        "overview": Still(overview, 1530),
+        "overview": Still(overview, 1550),
         "map": Still(f"/hosts/{host.key}/disks"),
-        "volume": Still(volume, 1290),
+        "volume": Still(volume, 1282),
         "results": Still("/ledger/"),
         "benchmark": Still(f"/benchmarks/{done.key}/", 1140),
     }
