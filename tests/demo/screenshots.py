@@ -32,7 +32,11 @@ def take(url: str, logins: Sequence[Login], order: Order, kind: str) -> None:
     shown = urlencode({"from": _text(volume.created_at + BEGINNING), "to": _text(timezone.now())})
     report = f"/my/orders/{order.key}/report"
     staff = (
-        Scene(f"/jobs/{preview.key}/", "A cache, previewed: the exact commands, before they run"),
+        Scene(
+            f"/jobs/{preview.key}/",
+            "A cache, previewed: its cost and the exact commands, before they run",
+            "#steps",
+        ),
         Scene(f"/jobs/{job.key}/", "The same commands, live, with their exit codes"),
         Scene(f"/volumes/{volume.key}/?{shown}", "Before and after, on one chart", "[data-charts]"),
     )

@@ -27,7 +27,7 @@ def take(url: str, made: fleet.Fleet) -> None:
     scenes = (
         Scene(overview, "The start page: what needs you, and each host by the hour", "#fleet-heat"),
         Scene(stills["map"].address, "A host as it is built: area is size, colour is latency"),
-        Scene(volume, "Why is it slow? Which disk, who uses it, and what helps"),
+        Scene(volume, "Why is it slow? Which disk, who uses it, and what helps", "#slow-title"),
         Scene(f"{volume}curve", "What would SSD bring? Each size, before it is bought"),
         Scene(stills["benchmark"].address, "bcache or lvmcache? Measured, with how sure it is"),
         Scene("/capacity/", "How much SSD is sold, free, and until when it lasts"),
