@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import F
+
 from storage.models import Benchmark, Volume
 from tests import fleet
 from tests.demo import walk
@@ -42,5 +44,6 @@ def take(url: str, made: fleet.Fleet) -> None:
 def _slowest(made: fleet.Fleet) -> Volume:
     """Of the first host's, whose heat is counted."""
     here = Volume.objects.filter(placement__host=made.hosts[0], placement__until=None)
-    reading = here.filter(latest_sample__reads__gt=0).select_related("latest_sample")
-    return max(reading, key=lambda each: each.latest_sample.read_ms / each.latest_sample.reads)
+    reading = here.filter(latest_sample__reads__gt=0)
+    each_ms = 1.0 * F("latest_sample__read_ms") / F("latest_sample__reads")
+    return reading.order_by(each_ms.desc())[0]
