@@ -23,7 +23,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo            a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
-	@echo "make screenshots     the pictures of README and an animated walk of a minute, from a lab host"
+	@echo "make screenshots     the pictures of README and an animated walk of a minute, from an invented"
+	@echo "                     fleet and a lab host (20 minutes)"
 	@echo "make up              the panel on this machine: production settings, loopback (PORT= the port)"
 	@echo "make pages           the panel on an invented fleet, to look at pages (HOSTS=, VOLUMES=, PORT=)"
 	@echo "make quick           what a change most likely breaks, in a minute (BASE= all since a revision)"
@@ -114,9 +115,10 @@ up: secrets node
 demo: secrets node
 	@exec $(VENV)/python -m tests.demo
 
-# docs/images and the animated walk in it, from the demo with both caches, which ends afterwards
-# (PORT= as there).
-screenshots: secrets node debian
+# docs/images: stills of an invented fleet, then stills of the demo, in which a customer orders a cache,
+# and the animated walk through both (PORT= as there).
+screenshots: services node debian
+	@SCREENSHOTS=1 HOSTS=8 VOLUMES=72 $(VENV)/python -m tests.pages
 	@SCREENSHOTS=1 exec $(VENV)/python -m tests.demo
 
 # A development server on invented data; no worker, so nothing touches a host.

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import log2
 
 import numpy as np
 
-from storage.analysis.curve.heat import NS
+from storage.analysis.curve.heat import (
+    BUCKETS_PER_OCTAVE,
+    NS,
+    HeatRecord,
+    ReuseByKind,
+    ReuseTimes,
+)
 from storage.analysis.heat_store import packed, unpacked
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.models import HeatDay, Volume
@@ -16,6 +24,7 @@ from tests.storage.analysis.curve.traces import Trace, heat, zipf_load
 from tests.storage.metrics.samples.rounds import take
 
 CHUNK_BYTES = 65_536
+HOURLY = 2_000
 COUNTING = {"policy": {"vgs": ["vg0"]}, "heat": {"state": "running"}}
 SLOW_NS = 10_000_000
 
@@ -25,12 +34,17 @@ def counting_scene() -> Scene:
     return scene(host={"hello": COUNTING})
 
 
-def count_heat(volume: Volume, hours: int, until: datetime, *, is_hot: bool = True) -> None:
-    """The heat of so many hours up to then, of one chunk in 64: hot data, or all read once."""
-    chunks = volume.size_bytes // CHUNK_BYTES
-    load = zipf_load(1.1, 2_000 * hours, chunks) if is_hot else read_once(2_000 * hours, chunks)
+def count_heat(
+    volume: Volume, hours: int, until: datetime, *, is_hot: bool = True, hourly: int = HOURLY
+) -> None:
+    """The heat of so many hours up to then, of one chunk in 64: hot data, or all read once. The
+    volume has about so many I/Os an hour, `HOURLY` or more."""
+    octaves = int(log2(hourly / HOURLY))
+    count, chunks = (hourly * hours) >> octaves, (volume.size_bytes // CHUNK_BYTES) >> octaves
+    load = zipf_load(1.1, count, chunks) if is_hot else read_once(count, chunks)
     begun_ns = int((until - timedelta(hours=hours)).timestamp()) * NS
-    for record in heat(load, share=64, hours=hours, begun_ns=begun_ns):
+    for each in heat(load, share=64, hours=hours, begun_ns=begun_ns):
+        record = denser(each, octaves)
         day = datetime.fromtimestamp(record.begun_ns / NS, UTC).date()
         row, _ = HeatDay.objects.get_or_create(
             volume=volume, day=day, defaults={"records": packed([])}
@@ -38,6 +52,23 @@ def count_heat(volume: Volume, hours: int, until: datetime, *, is_hot: bool = Tr
         HeatDay.objects.filter(volume=volume, day=day).update(
             records=packed([*unpacked(row.records), record])
         )
+
+
+def denser(record: HeatRecord, octaves: int) -> HeatRecord:
+    """As if each reference were to 2 ** `octaves` neighbours, one after the other: so many times
+    the references, to so many times the chunks, each so many times later."""
+    times = 1 << octaves
+
+    def more(of: ReuseTimes) -> ReuseTimes:
+        later = BUCKETS_PER_OCTAVE * octaves
+        return ReuseTimes(of.cold * times, tuple((n + later, m * times) for n, m in of.buckets))
+
+    counted = ("reads", "writes", "read_bytes", "write_bytes", "clock", "clock_before")
+    return replace(
+        record,
+        reuse=ReuseByKind(more(record.reuse.reads), more(record.reuse.writes)),
+        **{name: getattr(record, name) * times for name in counted},
+    )
 
 
 def read_once(n: int, volume: int) -> Trace:

@@ -45,7 +45,8 @@ class AnswerTimeout(TransportError):
     def __init__(self, where: str, seconds: float) -> None:
         super().__init__(
             f"{where} did not answer within {seconds:.0f} s",
-            "Look for processes in state D on the host (a failing disk blocks LVM's reports).",
+            "Check that the host is up and not overloaded (`uptime`). Then look for processes in "
+            "state D on the host (a failing disk blocks LVM's reports).",
         )
 
 

@@ -175,7 +175,12 @@ def _forecast(
         hdd_utilisation=figures.hdd_utilisation,
         past=past,
     )
-    return OwnTraffic(seconds, of_sizes, inputs, without_cache(waits)) if of_sizes else None
+    if not of_sizes:
+        return None
+    without = without_cache(waits)
+    return OwnTraffic(
+        seconds, of_sizes, inputs, without, waited_seconds_per_day=waits.seconds_per_day
+    )
 
 
 def _waits(use: Use, rates: HostRates) -> VolumeWaits:
@@ -236,7 +241,9 @@ def forecast_of_kinds(
     by_policy = prospects_by_policy(records, waits, figures.rates, policies, sizes)
     without = without_cache(waits)
     return {
-        kind: OwnTraffic(seconds, each, without=without)
+        kind: OwnTraffic(
+            seconds, each, without=without, waited_seconds_per_day=waits.seconds_per_day
+        )
         for kind, each in zip(KINDS, by_policy, strict=True)
         if each
     }

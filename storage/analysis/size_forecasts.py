@@ -90,19 +90,21 @@ def points_of(forecast: SizeForecast, row: VolumeSnapshot) -> tuple[SizePoint, .
 
     Against what the model says of the present size: what it errs by of that one, it errs by of the
     next. The windows that are good for one size are good for another, so that low is held against
-    low."""
+    low. Where the model takes the present cache to miss more than it does, no cache saves more than
+    is waited all the same."""
     traffic = forecasts_of(forecast).get(_kind_of(row))
     if traffic is None:
         return ()
     is_now = traffic.of(forecast.cache_bytes)
     now = is_now.saved_seconds_per_day if is_now is not None else NO_DIFFERENCE
+    most = traffic.waited_seconds_per_day
     return (
-        SizePoint(0, 0.0, *_against(traffic.without, now), 0.0),
+        SizePoint(0, 0.0, *_against(traffic.without, now, most), 0.0),
         *(
             SizePoint(
                 each.size_bytes,
                 each.hit_rate.likely,
-                *_against(each.saved_seconds_per_day, now),
+                *_against(each.saved_seconds_per_day, now, most),
                 each.ssd_bytes_per_day.high,
             )
             for each in traffic.prospects
@@ -110,8 +112,8 @@ def points_of(forecast: SizeForecast, row: VolumeSnapshot) -> tuple[SizePoint, .
     )
 
 
-def _against(saved: Range, now: Range) -> tuple[float, float]:
-    ends = sorted((saved.low - now.low, saved.high - now.high))
+def _against(saved: Range, now: Range, most: float) -> tuple[float, float]:
+    ends = sorted(min(most, each) for each in (saved.low - now.low, saved.high - now.high))
     return ends[0], ends[1]
 
 

@@ -2,8 +2,8 @@
 screenshots` run.
 
 An empty database and a fresh host each time; everything it started is stopped when it ends. Its
-last line before it waits is `READY {json}`, for scripts. With screenshots it adds the caches, takes
-the pictures and ends.
+last line before it waits is `READY {json}`, for scripts. With screenshots a customer orders one of
+the caches; it takes its part of README's pictures and ends.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> int:
         "--screenshots",
         action="store_true",
         default=os.environ.get("SCREENSHOTS") == "1",
-        help="add both caches, take the pictures of README and end (or SCREENSHOTS=1)",
+        help="add both caches, take pictures for README and end (or SCREENSHOTS=1)",
     )
     parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 8000))
     options = parser.parse_args()
@@ -111,13 +111,16 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
         vg_uuid = _allow(admin, record)
     with stage("Create two customers' volumes, start a guest and load on each"):
         volumes = recipes.volumes(host, admin, record, vg_uuid)
-    results = recipes.caches(admin, volumes) if auto or screenshots else None
     if screenshots:
+        from tests.demo.customer import Buyer
         from tests.demo.screenshots import take
 
+        buyer = next(login for login in logins if login.customer == volumes[0][0].customer)
+        order = recipes.order(admin, volumes, Buyer(url, buyer))
         with stage("Take the pictures"):
-            take(url, logins, volumes[0][1], host.kind)
+            take(url, logins, order, host.kind)
         return
+    results = recipes.caches(admin, volumes) if auto else None
     ready: dict[str, Any] = {
         "url": url,
         "logins": [login.to_json() for login in logins],

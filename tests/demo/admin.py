@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from jobs.models import Job, State
 from storage.models import Customer, Host, Volume
@@ -10,6 +11,9 @@ from tests.demo.visitor import Page, Visitor
 
 JOB_SECONDS = 400
 POLL_SECONDS = 0.5
+PATIENCE_SECONDS = 300
+AGAIN_SECONDS = 5
+OVERLOADED = ("timeout", "no_answer", "unreachable")
 MIB = 1024**2
 
 
@@ -36,9 +40,8 @@ class Admin:
     ) -> Volume:
         """Fill in the form, read the preview, confirm, wait."""
         owner = Customer.objects.get(name=customer)
-        page = self.visitor.get("/volumes/new")
-        page = self.visitor.send(
-            page,
+        preview = self._preview(
+            "/volumes/new",
             "/volumes/new",
             customer=owner.key,
             label=label,
@@ -47,13 +50,17 @@ class Admin:
             group=f"{host.key}/{vg_uuid}",
             layout=layout,
         )
-        return self.confirm(finished(_job_of(page))).its_volume
+        return self.confirm(preview).its_volume
 
     def preview_cache(self, volume: Volume, *, size_mib: int, mode: str) -> Job:
         """Fill in the form of a cache, and wait until the preview is filled."""
-        page = self.visitor.get(f"/volumes/{volume.key}/cache")
-        page = self.visitor.send(page, "/cache", size_bytes=str(size_mib * MIB), mode=mode)
-        return finished(_job_of(page))
+        form = f"/volumes/{volume.key}/cache"
+        return self._preview(form, "/cache", size_bytes=str(size_mib * MIB), mode=mode)
+
+    def _preview(self, form: str, action: str, **values: str) -> Job:
+        return patiently(
+            lambda: over(_job_of(self.visitor.send(self.visitor.get(form), action, **values)))
+        )
 
     def confirm(self, preview: Job) -> Job:
         """Do what the preview showed, and wait for the real job."""
@@ -69,12 +76,31 @@ def _job_of(page: Page) -> Job:
     return Job.objects.get(key=parts[-1])
 
 
+def patiently(ask: Callable[[], Job]) -> Job:
+    """The preview that is asked for, and again for some minutes where the host had too much else to
+    do for an answer; raises with its own words when it did not succeed."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while (preview := ask()).error.get("code") in OVERLOADED and time.monotonic() < end:
+        print(f"         {preview.sentence} Trying again.", flush=True)
+        time.sleep(AGAIN_SECONDS)
+    return succeeded(preview)
+
+
 def finished(job: Job) -> Job:
     """Wait for a job; raises with its own words when it did not succeed."""
+    return succeeded(over(job))
+
+
+def over(job: Job) -> Job:
+    """Wait for a job, whatever comes of it."""
     end = time.monotonic() + JOB_SECONDS
     while not job.is_over and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
         job.refresh_from_db()
+    return job
+
+
+def succeeded(job: Job) -> Job:
     if job.state != State.SUCCEEDED:
         raise RuntimeError(f"{job.sentence} {job.error}")
     return job

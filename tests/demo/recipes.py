@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 
-from tests.demo.result import WARM_UP, covered, summary
+from panel.models import Order
+from storage.models import CachePlan
+from tests.demo.customer import BEFORE, Buyer, reported
+from tests.demo.result import WARM_UP, WINDOW, covered, summary
 from tests.demo.stage import stage
 
 if TYPE_CHECKING:
+    from jobs.models import Job
     from storage.models import Host, Volume
     from tests.demo.admin import Admin
     from tests.demo.host import DemoHost
 
 LOAD_SECONDS = 4 * 3600
+MIB = 1024**2
+MODE = "writethrough"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +82,46 @@ def _device(record: Host, volume: Volume) -> tuple[str, str]:
 
 def caches(admin: Admin, volumes: list[tuple[Recipe, Volume]]) -> dict[str, Any]:
     """Add both caches as a person would, and measure before and after with both loads running."""
+    return _compared(admin, volumes, admin.confirm, WINDOW)
+
+
+def order(admin: Admin, volumes: list[tuple[Recipe, Volume]], buyer: Buyer) -> Order:
+    """The same, but the first volume's customer orders its cache; the order, with its report."""
+    first = volumes[0][1]
+    plan = CachePlan.objects.get(size_bytes=volumes[0][0].cache_mib * MIB, mode=MODE)
+
+    def obtain(preview: Job) -> Job:
+        if preview.its_volume != first:
+            return admin.confirm(preview)
+        job = buyer.order(first, plan).job
+        assert job is not None
+        return job
+
+    _compared(admin, volumes, obtain, BEFORE)
+    bought = Order.objects.get(volume=first)
+    with stage("Wait for the report of the order"):
+        reported(bought)
+    return bought
+
+
+def _compared(
+    admin: Admin,
+    volumes: list[tuple[Recipe, Volume]],
+    obtain: Callable[[Job], Job],
+    span: timedelta,
+) -> dict[str, Any]:
+    """`obtain` makes of a preview the job, which is over; so long is measured before."""
     with ThreadPoolExecutor(len(volumes)) as pool:
         with stage("Measure both volumes on the slow disks; preview their caches meanwhile"):
             start = timezone.now()
             previews = [
-                pool.submit(
-                    admin.preview_cache, volume, size_mib=recipe.cache_mib, mode="writethrough"
-                )
+                pool.submit(admin.preview_cache, volume, size_mib=recipe.cache_mib, mode=MODE)
                 for recipe, volume in volumes
             ]
-            before = [covered(volume, start) for _, volume in volumes]
+            before = [covered(volume, start, span) for _, volume in volumes]
             shown = [preview.result() for preview in previews]
         with stage("Add both caches"):
-            jobs = list(pool.map(admin.confirm, shown))
+            jobs = list(pool.map(obtain, shown))
             attached = max(job.ended_at or timezone.now() for job in jobs)
     with stage("Let them warm up for a minute, then measure again"):
         after = [covered(volume, attached + WARM_UP) for _, volume in volumes]

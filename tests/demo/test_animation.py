@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.demo.animation import Frame, animated
+from tests.demo.walk import keep, kept
 
 
 def picture(content: bytes) -> bytes:
@@ -40,6 +43,14 @@ def test_it_holds_every_picture_for_its_time() -> None:
         assert kind == b"ANMF"
         assert int.from_bytes(content[12:15], "little") == milliseconds
         assert chunks(content[16:]) == [(b"VP8 ", shown)]
+
+
+def test_frames_are_kept_for_a_walk_that_goes_on_elsewhere(tmp_path: Path) -> None:
+    taken = [Frame(b"one", 3500), Frame(b"two", 3000)]
+    keep([*taken, *taken], tmp_path / "walk")
+    keep(taken, tmp_path / "walk")
+    assert kept(tmp_path / "walk") == taken
+    assert kept(tmp_path / "none") == []
 
 
 @pytest.mark.parametrize("data", [b"", b"GIF89a", picture(b"x").replace(b"VP8 ", b"VP8L")])

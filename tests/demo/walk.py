@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 
@@ -48,33 +50,54 @@ class Scene:
     scroll: str = ""
 
 
-def walk(browser: Browser, url: str, acts: Sequence[tuple[Login, Sequence[Scene]]]) -> bytes:
-    """The picture: each person's scenes, one act after the other. Raises RuntimeError where it is
-    too big for a README."""
-    frames: list[Frame] = []
+def frames(browser: Browser, url: str, login: Login, scenes: Sequence[Scene]) -> list[Frame]:
+    """A person's scenes, one after the other."""
     encoder = browser.new_page()
-    for login, scenes in acts:
-        context = browser.new_context(viewport=SIZE, color_scheme="light", reduced_motion="reduce")
-        context.set_default_timeout(60_000)
-        for png, milliseconds in _pictures(context, url, login, scenes):
-            text = base64.b64encode(png).decode()
-            webp = base64.b64decode(encoder.evaluate(ENCODE, [text, QUALITY]))
-            frames.append(Frame(webp, milliseconds))
-        context.close()
+    context = browser.new_context(viewport=SIZE, color_scheme="light", reduced_motion="reduce")
+    context.set_default_timeout(60_000)
+    taken = []
+    for png, milliseconds in _pictures(context, url, login, scenes):
+        text = base64.b64encode(png).decode()
+        webp = base64.b64decode(encoder.evaluate(ENCODE, [text, QUALITY]))
+        taken.append(Frame(webp, milliseconds))
+    context.close()
     encoder.close()
+    return taken
+
+
+def walk(frames: Sequence[Frame]) -> bytes:
+    """The picture. Raises RuntimeError where it is too big for a README."""
     picture = animated(frames, SIZE["width"], SIZE["height"])
     if len(picture) > MOST_BYTES:
         raise RuntimeError(f"the walk has {len(picture):,} bytes; at most {MOST_BYTES:,} fit")
     return picture
 
 
+def keep(frames: Sequence[Frame], folder: Path) -> None:
+    """In files, for a walk that goes on elsewhere; those of an earlier one are deleted."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for n, frame in enumerate(frames):
+        (folder / f"{n:02d}-{frame.milliseconds}.webp").write_bytes(frame.webp)
+
+
+def kept(folder: Path) -> list[Frame]:
+    """What `keep` left; nothing without it."""
+    files = sorted(folder.glob("*.webp"))
+    return [Frame(file.read_bytes(), int(file.stem.partition("-")[2])) for file in files]
+
+
 def sign_in(page: Page, url: str, login: Login) -> None:
-    """Through the form, as a person does."""
+    """Through the form, as a person does, who has set all up long ago."""
     page.goto(url)
     page.get_by_label("E-mail address").fill(login.email)
     page.get_by_label("Password").fill(login.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(lambda address: "/account/login" not in address)
+    page.wait_for_load_state("networkidle")
+    setup = page.get_by_role("button", name="Not now")
+    if setup.is_visible():
+        setup.click()
 
 
 def _pictures(

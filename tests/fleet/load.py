@@ -19,7 +19,7 @@ from psycopg.types.json import Jsonb
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples import load_rollup
-from storage.metrics.samples.columns import INTERVAL
+from storage.metrics.samples.columns import DEVICE, INTERVAL
 from storage.metrics.samples.host_load import ACTIVITY
 from storage.metrics.samples.sample_round import COLUMNS, UPSERT, make_partition, stage
 from tests.fleet.machine import Invented
@@ -29,6 +29,8 @@ BOOT: Final = "6c1f7f3e-2f5b-4a7c-9a40-000000000000"
 # Shares per bucket of LATENCY_BOUNDS_NS: an I/O on SSD, and one on a slow disk.
 FAST: Final = (0.46, 0.34, 0.13, 0.05, 0.02, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 SLOW: Final = (0, 0, 0, 0.02, 0.07, 0.2, 0.31, 0.25, 0.1, 0.04, 0.01, 0, 0, 0)
+READ_SECTORS, WRITE_SECTORS = 24, 16
+"""Of each read, of each write."""
 QUARTER_SECONDS: Final = 900
 """As long as an interval can be."""
 FAST_MS, SLOW_MS = 0.17, 9.0
@@ -50,22 +52,56 @@ LOADS: Final = load_rollup.added("SELECT stage.*, at AS ts FROM pg_temp.sample_s
 # What the two arrays of a host did is what its volumes had them do, and a little more that none of
 # them explains; the more is under way, the busier they are.
 OTHER: Final = 1.06
-DEVICES: Final = f"""
+LEGS: Final = ", ".join(
+    f"coalesce(sum(CASE WHEN is_fast THEN fast_{name} WHEN technology = 0 THEN {name}"
+    f" ELSE slow_{name} END), 0) * {OTHER} AS {name}"
+    for name in ("read_sectors", "write_sectors", "read_ms", "write_ms")
+)
+ARRAYS: Final = f"""
 INSERT INTO storage_devicesample (device_id, ts, dt_ms, reads, writes, read_sectors, write_sectors,
     read_ms, write_ms, busy_ms, weighted_ms, in_flight)
-SELECT id, ts, dt_ms, reads, writes, 16 * reads, 16 * writes, ms / 2, ms - ms / 2,
-    round(dt_ms * (1 - exp(-ms / (2.5 * dt_ms)))), ms, 0
+SELECT id, ts, dt_ms, read_sectors / {READ_SECTORS}, write_sectors / {WRITE_SECTORS}, read_sectors,
+    write_sectors, read_ms, write_ms,
+    round(dt_ms * (1 - exp((read_ms + write_ms) / (-2.5 * dt_ms)))), read_ms + write_ms, 0
 FROM (
-    SELECT device.id, ts, max(dt_ms) AS dt_ms, sum(reads)::int AS reads, sum(writes)::int AS writes,
-        round({OTHER} * sum(CASE WHEN is_fast THEN fast_read_ms + fast_write_ms
-            WHEN technology = 0 THEN read_ms + write_ms
-            ELSE slow_read_ms + slow_write_ms END))::int AS ms
+    SELECT device.id, ts, max(dt_ms) AS dt_ms, {LEGS}
     FROM storage_sample AS sample
     JOIN storage_placement AS placement ON placement.volume_id = sample.volume_id AND until IS NULL
     JOIN storage_device AS device ON device.host_id = placement.host_id AND device.kind = 'array'
     WHERE placement.host_id = ANY(%s) AND ts > %s AND ts <= %s GROUP BY device.id, ts
-) AS totals WHERE ms IS NOT NULL ON CONFLICT DO NOTHING
+) AS totals ON CONFLICT DO NOTHING
 """  # noqa: S608 (constants)
+# A read is one member's, a write that of the two with its copies; a disk of no array does nothing.
+DISKS: Final = """
+INSERT INTO storage_devicesample (device_id, ts, dt_ms, reads, writes, read_sectors, write_sectors,
+    read_ms, write_ms, busy_ms, weighted_ms, in_flight)
+SELECT disk.id, ts, dt_ms, reads * of_reads, writes * of_writes, read_sectors * of_reads,
+    write_sectors * of_writes, read_ms * of_reads, write_ms * of_writes,
+    least(busy_ms, dt_ms * (1 - exp((read_ms * of_reads + write_ms * of_writes) / (-1.5 * dt_ms)))),
+    read_ms * of_reads + write_ms * of_writes, 0
+FROM storage_device AS disk
+CROSS JOIN LATERAL (
+    SELECT count(*)::float AS members FROM storage_device WHERE part_of_id = disk.part_of_id
+) AS beside
+CROSS JOIN LATERAL (
+    SELECT coalesce(1 / nullif(members, 0), 0) AS of_reads,
+        coalesce(least(2, members) / nullif(members, 0), 0) AS of_writes
+) AS parts
+JOIN storage_devicesample AS above ON above.device_id = coalesce(disk.part_of_id, (
+    SELECT min(id) FROM storage_device WHERE host_id = disk.host_id AND kind = 'array'
+))
+WHERE disk.host_id = ANY(%s) AND disk.kind = 'disk' AND ts > %s AND ts <= %s ON CONFLICT DO NOTHING
+"""
+LAST_OF_DEVICES: Final = f"""
+INSERT INTO storage_latestdevicesample
+    (device_id, at, boot_id, boottime_ns, counters, gap, {", ".join(DEVICE)})
+SELECT DISTINCT ON (device_id) device_id, ts, boot_id, 0, '[]', '', {", ".join(DEVICE)}
+FROM storage_devicesample JOIN storage_device AS device ON device.id = device_id
+WHERE host_id = ANY(%s) AND ts > %s AND ts <= %s ORDER BY device_id, ts DESC
+ON CONFLICT (device_id) DO UPDATE SET at = excluded.at,
+    {", ".join(f"{name} = excluded.{name}" for name in DEVICE)}
+"""  # noqa: S608 (constants)
+DEVICES: Final = (ARRAYS, DISKS, LAST_OF_DEVICES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +129,8 @@ def store(sources: Iterable[Source], start: datetime, end: datetime, seconds: in
     with connection.cursor() as cursor:
         cursor.execute(UPSERT)
         cursor.execute(ACTIVITY.format(source="pg_temp.sample_stage"))
-        cursor.execute(DEVICES, [list({each.host_id for each in sources}), start, end])
+        for statement in DEVICES:
+            cursor.execute(statement, [list({each.host_id for each in sources}), start, end])
     load_rollup.add_up_fleet()
 
 
@@ -170,8 +207,8 @@ def interval(source: Source, at: datetime, seconds: int) -> dict[str, Any]:
         "dt_ms": seconds * 1000,
         "reads": reads,
         "writes": writes,
-        "read_sectors": reads * 24,
-        "write_sectors": writes * 16,
+        "read_sectors": reads * READ_SECTORS,
+        "write_sectors": writes * WRITE_SECTORS,
         "read_ms": read_ms,
         "write_ms": write_ms,
         "busy_ms": min(seconds * 1000, round((read_ms + write_ms) * 0.35)),
@@ -191,10 +228,10 @@ def interval(source: Source, at: datetime, seconds: int) -> dict[str, Any]:
     dirty = round(used * (0.03 + 0.08 * day)) if volume.mode == "writeback" else 0
     found |= {"cache_size_bytes": volume.cache_bytes, "used_bytes": used, "dirty_bytes": dirty}
     found |= {
-        "slow_read_sectors": (reads - hits) * 24,
-        "slow_write_sectors": writes * 16,
-        "fast_read_sectors": hits * 24,
-        "fast_write_sectors": write_hits * 16,
+        "slow_read_sectors": (reads - hits) * READ_SECTORS,
+        "slow_write_sectors": writes * WRITE_SECTORS,
+        "fast_read_sectors": hits * READ_SECTORS,
+        "fast_write_sectors": write_hits * WRITE_SECTORS,
         "slow_read_ms": read_ms - round(hits * FAST_MS),
         "slow_write_ms": write_ms,
         "fast_read_ms": round(hits * FAST_MS),

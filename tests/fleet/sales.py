@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 from jobs.models import Job
 from panel.models import (
@@ -22,9 +23,14 @@ from panel.models import (
 )
 from panel.orders.pricing.quote import period
 from storage.models import CachePlan, Customer, Volume
+from tests.fleet.load import FAST_MS, SLOW_MS
+from tests.fleet.measured import measured
 from tests.panel.proofs.results import TOLD
 
 MONTHS = 9
+DAY = 86_400
+USUAL = 0.7
+"""Of the reads of a volume whose cache has no samples."""
 TRIALS = 7
 """One of so many orders is a trial."""
 VERDICTS = ("gain", "gain", "gain", "gain", "none", "gain", "unclear", "gain", "loss")
@@ -36,14 +42,20 @@ def sell(volumes: Sequence[Volume], now: datetime, seed: int, *, tries: Customer
     _authorise(now)
     random = Random(seed)
     sold = [volume for volume in volumes if volume.cache_plan and volume.customer]
+    known = measured([volume.pk for volume in sold])
+    rates = [(known[each.pk].hit_rate if each.pk in known else None) or USUAL for each in sold]
     busy = set(Job.objects.unfinished().filter(dry_run=False).values_list("volume_id", flat=True))
     idle = (volume for volume in sold if volume.pk not in busy)
     tried = next((volume for volume in idle if volume.customer == tries), None)
     orders = Order.objects.bulk_create(
-        _order(volume, now, random, is_trial=volume is tried or n % TRIALS == TRIALS - 1)
-        for n, volume in enumerate(sold)
+        _order(volume, now, random, rate, is_trial=volume is tried or n % TRIALS == TRIALS - 1)
+        for n, (volume, rate) in enumerate(zip(sold, rates, strict=True))
     )
-    Proof.objects.bulk_create(_proof(order, n) for n, order in enumerate(orders) if n % 5)
+    Proof.objects.bulk_create(
+        _proof(order, VERDICTS[n % len(VERDICTS)], rates[n], random)
+        for n, order in enumerate(orders)
+        if n % 5
+    )
     UsageLine.objects.bulk_create(line for order in orders for line in _lines(order, now))
     _left([volume for volume in volumes if not volume.cache_plan and volume.customer], now)
     SsdPrice.objects.create(minor_per_tb=180_00, currency="EUR")
@@ -89,11 +101,14 @@ def _authorise(now: datetime) -> None:
     )  # fmt: skip
 
 
-def _order(volume: Volume, now: datetime, random: Random, *, is_trial: bool) -> Order:
+def _order(volume: Volume, now: datetime, random: Random, rate: float, *, is_trial: bool) -> Order:
+    """It was forecast about the hit rate that came."""
     plan = volume.cache_plan
     assert plan is not None
     days = random.uniform(1, 6) if is_trial else random.uniform(9, 30 * MONTHS)
     ended_at = now - timedelta(days=days)
+    likely = min(0.97, rate * random.uniform(0.93, 1.05))
+    low, high = likely - random.uniform(0.04, 0.12), min(0.99, likely + random.uniform(0.02, 0.06))
     price = 0 if is_trial else plan.price_minor
     return Order(
         customer=volume.customer,
@@ -107,18 +122,28 @@ def _order(volume: Volume, now: datetime, random: Random, *, is_trial: bool) -> 
         next_invoice_minor=price,
         next_invoice_at=period(ended_at)[1],
         trial_until=now + timedelta(days=7 - days) if is_trial else None,
-        expected={"kind": "similar", "hit_rate_low": 0.5, "hit_rate_high": 0.7},
+        expected={
+            "kind": "own_traffic",
+            "observed_seconds": 5 * DAY,
+            "hit_rate": likely,
+            "hit_rate_low": low,
+            "hit_rate_high": high,
+            "read_ms_low": read_ms(high),
+            "read_ms_high": read_ms(low),
+        },
         created_at=ended_at - timedelta(minutes=2),
         ended_at=ended_at,
     )
 
 
-def _proof(order: Order, n: int) -> Proof:
-    verdict, hour = VERDICTS[n % len(VERDICTS)], timedelta(hours=1)
-    change = {"gain": 0.22, "none": 0.01, "loss": -0.08, "unclear": 0.04}[verdict]
-    after = TOLD["hit_rate_before"] + change
-    measured = TOLD | {"verdict": verdict, "hit_rate_change": change, "hit_rate_after": after}
-    at = order.ended_at or order.created_at
+def _proof(order: Order, verdict: str, rate: float, random: Random) -> Proof:
+    before, after = {
+        "gain": (0.0, rate),
+        "none": (0.0, 0.02),
+        "loss": (rate, 0.85 * rate),
+        "unclear": (0.0, 0.3 * rate),
+    }[verdict]
+    at, hour = order.ended_at or order.created_at, timedelta(hours=1)
     return Proof(
         order=order,
         state=ProofState.READY,
@@ -129,10 +154,43 @@ def _proof(order: Order, n: int) -> Proof:
         was_warm=True,
         after_start=at + hour,
         after_end=at + 3 * hour,
-        result=measured,
+        result=_result(verdict, before, after, random),
         verdict=verdict,
         ended_at=at + 3 * hour,
     )
+
+
+def _result(verdict: str, before: float, after: float, random: Random) -> dict[str, Any]:
+    """Of so large shares of the reads that came from SSD."""
+    crowd, change, iops = random.uniform(0.7, 1.6), after - before, random.uniform(20, 400)
+    least = 0.4 if verdict == "unclear" else 0.03
+    taken = read_ms(after, crowd) / read_ms(before, crowd)
+    return TOLD | {
+        "verdict": verdict,
+        "confidence": random.uniform(0.96, 0.999),
+        "hit_rate_before": before,
+        "hit_rate_after": after,
+        "hit_rate_change": change,
+        "hit_rate_change_low": change - least,
+        "hit_rate_change_high": change + least,
+        "read_ms_before": read_ms(before, crowd),
+        "read_ms_after": read_ms(after, crowd),
+        "read_times": taken,
+        "read_times_low": taken * (1 - least),
+        "read_times_high": taken * (1 + least),
+        "read_ms_p50_before": FAST_MS if before > 0.5 else SLOW_MS * crowd,
+        "read_ms_p50_after": FAST_MS if after > 0.5 else SLOW_MS * crowd,
+        "read_ms_p95_before": 2.4 * SLOW_MS * crowd,
+        "read_ms_p95_after": (1.6 if after < 0.95 else 0.03) * SLOW_MS * crowd,
+        "read_iops_before": iops,
+        "read_iops_after": iops * random.uniform(0.9, 1.3),
+        "slow_reads_spared_per_second": iops * change,
+    }
+
+
+def read_ms(hit_rate: float, crowd: float = 1.0) -> float:
+    """What a read takes on average, of which such a share comes from SSD."""
+    return hit_rate * FAST_MS + (1 - hit_rate) * SLOW_MS * crowd
 
 
 def _lines(order: Order, now: datetime) -> Iterator[UsageLine]:

@@ -93,7 +93,9 @@ class _Maker:
         self._step(job, there, 2, "cache.attach", "Put it before the volume", [
             f"lvconvert -y --type cache --cachepool {pool} {VG}/{there.of.lv_name}",
         ], at - timedelta(seconds=8), 3)  # fmt: skip
-        self._lines(job, ["  Logical volume is now cached.", "  Rounded up to 4.00 MiB extents."])
+        self._lines(
+            job, ["  Logical volume is now cached.", "  Rounded up to 4.00 MiB extents."], at
+        )
         self._end(job, at)
 
     def flushing(self, there: Placed | None, now: datetime) -> None:
@@ -111,7 +113,9 @@ class _Maker:
             f"lvchange --cachepolicy cleaner {VG}/{there.of.lv_name}",
         ], began, None)  # fmt: skip
         Step.objects.filter(pk=step.pk).update(progress=progress)
-        self._lines(job, [f"  {VG}/{there.of.lv_name}: {n} chunks dirty" for n in (49152, 31200)])
+        self._lines(
+            job, [f"  {VG}/{there.of.lv_name}: {n} chunks dirty" for n in (49152, 31200)], now
+        )
 
     def later(self, there: Placed | None, now: datetime) -> None:
         if there is not None:
@@ -161,9 +165,13 @@ class _Maker:
         ], began, 130)  # fmt: skip
         step = self._step(job, there, 2, "cache.detach", "Take the old cache away", [
             f"lvconvert -y --splitcache {VG}/{there.of.lv_name}",
-        ], began + timedelta(seconds=131), 9)  # fmt: skip
+        ], began + timedelta(seconds=131), 9, exit_status=5)  # fmt: skip
         Step.objects.filter(pk=step.pk).update(state=StepState.FAILED, error=error)
-        self._lines(job, ["  Flushing 0 blocks for cache.", "  stderr: device /dev/md0: I/O error"])
+        self._lines(
+            job,
+            ["  Flushing 0 blocks for cache.", "  stderr: device /dev/md0: I/O error"],
+            began + timedelta(seconds=140),
+        )
 
     def cancelled(self, there: Placed | None, now: datetime) -> None:
         if there is not None:
@@ -204,7 +212,7 @@ class _Maker:
         self._lines(job, [
             f"  {VG}/{there.of.lv_name}: {LONG_LOG_LINES - n} chunks dirty"
             for n in range(LONG_LOG_LINES)
-        ])  # fmt: skip
+        ], at + timedelta(seconds=1190))  # fmt: skip
         self._end(job, at + timedelta(minutes=20))
 
     def _job(self, there: Placed, at: datetime, *, cached: bool = True, **fields: Any) -> Job:
@@ -239,12 +247,13 @@ class _Maker:
         shells: list[str],
         at: datetime | None,
         seconds: float | None,
+        exit_status: int = 0,
     ) -> Step:
         """A planned step without `at`; one that runs without `seconds`."""
         over = at is not None and seconds is not None
         ended_at = at + timedelta(seconds=seconds) if at and seconds is not None else None
         commands: list[dict[str, Any]] = [
-            {"argv": shell.split(), "shell": shell, **({"rc": 0} if over else {})}
+            {"argv": shell.split(), "shell": shell, **({"rc": exit_status} if over else {})}
             for shell in shells
         ]
         op_id = uuid.UUID(int=self.random.getrandbits(128)) if at is not None else None
@@ -272,6 +281,6 @@ class _Maker:
             )  # fmt: skip
         return step
 
-    def _lines(self, job: Job, texts: list[str]) -> None:
-        lines = (Line(job=job, n=n, text=text) for n, text in enumerate(texts, start=1))
+    def _lines(self, job: Job, texts: list[str], at: datetime) -> None:
+        lines = (Line(job=job, n=n, text=text, at=at) for n, text in enumerate(texts, start=1))
         Line.objects.bulk_create(lines)

@@ -175,7 +175,7 @@ def caches(host: LocalHost) -> dict[str, CacheStatus]:
         raise Refusal(
             "timeout",
             "dmsetup did not answer within 10 seconds.",
-            "A device may hang: look at `dmesg`.",
+            TimedOut.correction,
             argv=STATUS,
         ) from None
     if result.rc != 0:

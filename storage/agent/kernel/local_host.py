@@ -32,6 +32,11 @@ class MissingTool(Exception):
 class TimedOut(Exception):
     """The command did not end in time; it was abandoned."""
 
+    correction = (
+        "The host may be overloaded: look at `uptime`, and try again. Or a device hangs: look at "
+        "`dmesg` and `ps -eo pid,stat,wchan,args | grep ' D'`."
+    )
+
 
 @dataclass(frozen=True)
 class Reader:

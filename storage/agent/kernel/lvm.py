@@ -320,7 +320,7 @@ def _run(host: LocalHost, command: Sequence[str], timeout: float) -> CommandResu
         raise Refusal(
             "timeout",
             f"{' '.join(command[:2])} did not answer within {timeout:.0f} seconds.",
-            "A disk may hang: look at `dmesg` and `ps -eo pid,stat,wchan,args | grep ' D'`.",
+            TimedOut.correction,
             argv=command,
         ) from None
     if result.is_cut:

@@ -347,9 +347,7 @@ def _run(host: LocalHost, argv: tuple[str, ...]) -> str:
             "Install the packages bcache-tools and kmod.",
         ) from None
     except TimedOut:
-        raise Refusal(
-            "timeout", f"{argv[0]} did not answer.", "A disk may hang: look at `dmesg`."
-        ) from None
+        raise Refusal("timeout", f"{argv[0]} did not answer.", TimedOut.correction) from None
     if result.rc != 0:
         raise Refusal(
             "cmd_failed",

@@ -56,7 +56,7 @@ def superblock(view: View, vg: str, lv: str) -> str | None:
         raise Refusal(
             "timeout",
             "bcache-super-show did not answer within 10 seconds.",
-            "A device may hang: look at `dmesg`.",
+            TimedOut.correction,
             argv=command,
         ) from None
     match = _CSET.search(result.stdout)

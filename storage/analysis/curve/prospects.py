@@ -56,6 +56,11 @@ class VolumeWaits:
     hit_rate: float = 0.0
     fast_writes: float = 0.0
 
+    @property
+    def seconds_per_day(self) -> float:
+        """Of reads and writes."""
+        return self.read_seconds_per_day + self.write_seconds_per_day
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRates:
@@ -175,7 +180,7 @@ def without_cache(waits: VolumeWaits) -> Range:
     fewest = min(1.0, waits.slow_reads / (1 - waits.hit_rate))
     slow = sorted((most, fewest), reverse=True)
     low, high = (waits.read_seconds_per_day * (1 - each / waits.slow_reads) for each in slow)
-    waited = waits.read_seconds_per_day + waits.write_seconds_per_day
+    waited = waits.seconds_per_day
     return Range(max(low, waited - DAY), max(high, waited - DAY))
 
 
@@ -273,7 +278,7 @@ class _Case:
             each = waits.write_seconds_per_day / (1 - waits.fast_writes)
             low += each * (self._fast_writes(self.writes.low) - waits.fast_writes)
             high += each * (self._fast_writes(self.writes.high) - waits.fast_writes)
-        waited = waits.read_seconds_per_day + waits.write_seconds_per_day
+        waited = waits.seconds_per_day
         return Range(max(low, waited - DAY), max(high, waited - DAY))
 
     def _fast_writes(self, hit_rate: float) -> float:
@@ -290,7 +295,7 @@ class _Case:
         return Range(min(rates), max(rates))
 
     def _verdict(self, saved: Range) -> Verdict:
-        waited = self.waits.read_seconds_per_day + self.waits.write_seconds_per_day
+        waited = self.waits.seconds_per_day
         worth = max(LEAST_SECONDS, LEAST_SHARE * waited)
         if saved.high < worth:
             return "no_help"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Final
 
 from storage.analysis.curve.prospects import (
@@ -63,13 +64,15 @@ class ForecastInputs:
 class OwnTraffic:
     """What heat of `observed_seconds` says of caches: one prospect for each size. `without` is what
     having no cache saves. `best_useless`: of all caches that are offered, in any mode, the one that
-    would save most; None where one of them may help."""
+    would save most; None where one of them may help. What I/O waits now in a day is known of those
+    that were made since it is kept."""
 
     observed_seconds: int
     prospects: Sequence[Prospect]
     inputs: ForecastInputs | None = None
     without: Range = NO_DIFFERENCE
     best_useless: Prospect | None = None
+    waited_seconds_per_day: float = inf
 
     def of(self, size_bytes: int) -> Prospect | None:
         """That of exactly such a size."""

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from storage.analysis import size_forecasts
+from storage.analysis.curve.prospects import Range
 from storage.analysis.heat_forecast import KINDS
 from storage.analysis.heat_store import set_counting
 from storage.analysis.size_forecasts import (
@@ -73,6 +74,21 @@ def test_every_technology_and_mode_is_kept_so_that_a_plan_in_another_mode_has_it
     one_size = replace(by_kind[kind], prospects=by_kind[kind].prospects[:1])
     made.forecasts = packed_forecasts({**by_kind, kind: one_size})
     assert len(points_of(made, back)) == 2 < len(points_of(made, through))
+
+
+def test_no_cache_saves_more_than_the_volume_waits_with_the_one_it_has(here: Scene) -> None:
+    renew_forecasts(NOW)
+    made, row = SizeForecast.objects.get(volume=here.volume), row_of(here.volume)
+    by_kind, kind = forecasts_of(made), (row.technology.name, False)
+    first = by_kind[kind].prospects[0]
+    # By the model the present cache would miss far more than it was measured to.
+    badly = replace(first, saved_seconds_per_day=Range(-5_000.0, -4_000.0))
+    waits = by_kind[kind].waited_seconds_per_day
+    traffic = replace(by_kind[kind], prospects=[badly, *by_kind[kind].prospects[1:]])
+    made.forecasts = packed_forecasts({**by_kind, kind: traffic})
+    made.cache_bytes = first.size_bytes
+    larger = points_of(made, row)[2:]
+    assert larger and all(0 < each.saved_low <= each.saved_high <= waits for each in larger)
 
 
 def test_those_never_made_come_first_of_them_the_volume_that_waits_most(

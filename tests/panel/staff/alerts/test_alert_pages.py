@@ -358,6 +358,15 @@ def test_a_silence_needs_something_a_reason_and_an_end(browser: Client, anna: Us
     assert (quiet.until <= timezone.now(), quiet.ended_by) == (True, anna)
 
 
+def test_no_problem_began_after_its_alert_was_opened(browser: Client) -> None:
+    wrong(finding("array_degraded"))
+    alert = Alert.objects.open().get()
+    assert "Wrong since" in text_of(browser, "alert", alert.key)
+    assert alert.opened_at is not None
+    Alert.objects.update(since=alert.opened_at + timedelta(minutes=9))
+    assert "Wrong since" not in text_of(browser, "alert", alert.key)
+
+
 def test_the_page_says_where_nobody_judges(browser: Client) -> None:
     wrong()
     assert "have not been judged" not in text_of(browser, "alerts")

@@ -1,0 +1,45 @@
+"""The admin of the demo has patience with a host that is busy, and with nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from jobs.models import Job, State
+from tests.demo import admin
+
+BUSY = {"code": "timeout", "message": "lvm fullreport did not answer within 10 seconds."}
+FULL = {"code": "no_space", "message": "The SSD is full."}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "AGAIN_SECONDS", 0)
+
+
+def failed(error: dict[str, str]) -> Job:
+    return Job(dry_run=True, state=State.FAILED, error=error)
+
+
+def answers(*jobs: Job) -> Iterator[Job]:
+    yield from jobs
+
+
+def test_a_preview_that_a_busy_host_did_not_answer_is_asked_for_again() -> None:
+    done = Job(dry_run=True, state=State.SUCCEEDED)
+    asked = answers(failed(BUSY), failed(BUSY), done)
+    assert admin.patiently(lambda: next(asked)) is done
+
+
+def test_what_the_host_refuses_is_not() -> None:
+    asked = answers(failed(FULL))
+    with pytest.raises(RuntimeError, match=r"The SSD is full\."):
+        admin.patiently(lambda: next(asked))
+
+
+def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "PATIENCE_SECONDS", 0)
+    asked = answers(failed(BUSY))
+    with pytest.raises(RuntimeError, match="did not answer"):
+        admin.patiently(lambda: next(asked))
