@@ -27,7 +27,7 @@ from storage.inventory.kept_benchmark import KeptBenchmark
 from storage.inventory.member_disks import connected
 from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
-from storage.inventory.volume_parts import DataStanding, Segment, Work, WriteCache
+from storage.inventory.volume_parts import DataStanding, Segment, VolumeUser, Work, WriteCache
 from storage.naming import (
     MANAGED_TAG,
     PVMOVE_PREFIX,
@@ -261,31 +261,6 @@ class BcacheBacking:
     dirty_bytes: Count
     size_bytes: Count
     dirty_known: bool = True
-
-
-GUEST_KINDS: Final = frozenset({"qemu", "libvirt", "lxc", "proxmox", "xen"})
-
-
-@dataclass(frozen=True, slots=True)
-class VolumeUser:
-    """Who holds a volume: a guest by name and disk, a mount, swap, a holder device, a process.
-    `format` is how a guest's image is written on it, "" where that is unknown; `domain` and `path`
-    are the guest's UUID and the disk's path as libvirt has them. An older agent sends none."""
-
-    kind: str
-    name: str
-    disk: str
-    pid: Count | None
-    format: str = ""
-    domain: str = ""
-    path: str = ""
-
-    @property
-    def is_guest(self) -> bool:
-        return self.kind in GUEST_KINDS
-
-    def __str__(self) -> str:
-        return f"{self.name} · {self.disk}" if self.disk else self.name
 
 
 @dataclass(frozen=True, slots=True)

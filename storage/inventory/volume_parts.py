@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from storage.host_data import Count
 
@@ -49,3 +49,28 @@ class Work:
     source: str
     percent: Count | None
     ours: bool
+
+
+GUEST_KINDS: Final = frozenset({"qemu", "libvirt", "lxc", "proxmox", "xen"})
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeUser:
+    """Who holds a volume: a guest by name and disk, a mount, swap, a holder device, a process.
+    `format` is how a guest's image is written on it, "" where that is unknown; `domain` and `path`
+    are the guest's UUID and the disk's path as libvirt has them. An older agent sends none."""
+
+    kind: str
+    name: str
+    disk: str
+    pid: Count | None
+    format: str = ""
+    domain: str = ""
+    path: str = ""
+
+    @property
+    def is_guest(self) -> bool:
+        return self.kind in GUEST_KINDS
+
+    def __str__(self) -> str:
+        return f"{self.name} · {self.disk}" if self.disk else self.name

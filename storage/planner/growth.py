@@ -9,8 +9,8 @@ from storage.agent.calls.names import guest as guest_name
 from storage.agent.commands.vacated_extents import TEXT_BYTES as NOTE_BYTES
 from storage.agent.verbs.registry import verbs_with
 from storage.agent.verbs.verb import Trait
-from storage.inventory.facts import LogicalVolume, VolumeUser
-from storage.inventory.volume_parts import Work
+from storage.inventory.facts import LogicalVolume
+from storage.inventory.volume_parts import VolumeUser, Work
 from storage.naming import (
     LEFT_TAG_PREFIX,
     MANAGED_TAG,

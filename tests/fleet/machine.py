@@ -21,9 +21,9 @@ from storage.inventory.facts import (
     LogicalVolume,
     PhysicalVolume,
     VolumeGroup,
-    VolumeUser,
 )
 from storage.inventory.facts import ArrayMember as Member
+from storage.inventory.volume_parts import VolumeUser
 from storage.naming import cache_device_name, pool_name, retired_name, volume_name
 from storage.planner.wish import smallest_chunk_kib
 from tests import make

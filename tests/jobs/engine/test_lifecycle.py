@@ -15,7 +15,7 @@ from django.utils import timezone
 from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, State
 from storage.byte_sizes import GIB
-from storage.inventory.facts import VolumeUser
+from storage.inventory.volume_parts import VolumeUser
 from storage.models import Host, Placement, Volume
 from storage.naming import new_key, retired_name
 from storage.planner.wish import Bcache, LvmCache, Wish

@@ -19,7 +19,7 @@ from jobs.queue.adoption import release_adopted
 from jobs.requester import Requester
 from panel.models import User
 from storage.discovery.ingest import apply_facts
-from storage.inventory.facts import VolumeUser
+from storage.inventory.volume_parts import VolumeUser
 from storage.models import Customer, Volume
 from storage.planner import plan
 from storage.planner.wish import Wish

@@ -10,7 +10,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
 from storage.discovery.ingest import apply_facts
-from storage.inventory.facts import VolumeUser
+from storage.inventory.volume_parts import VolumeUser
 from storage.models import Host, HostOutline, LatestSample, Placement
 from tests import make
 from tests.panel.browser.axe import refreshed, violations

@@ -15,8 +15,8 @@ from storage.byte_sizes import GIB
 from storage.discovery.host_summary import cache_names, space_of
 from storage.discovery.ingest import apply_facts, apply_hello, dated_problems
 from storage.health.inventory_findings import findings_of
-from storage.inventory.facts import ArrayMember, HostFacts, KernelIdentity, VolumeUser
-from storage.inventory.volume_parts import DataStanding
+from storage.inventory.facts import ArrayMember, HostFacts, KernelIdentity
+from storage.inventory.volume_parts import DataStanding, VolumeUser
 from storage.models import HostOutline, Volume
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import snapshots_of

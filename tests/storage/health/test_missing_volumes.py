@@ -8,7 +8,8 @@ import pytest
 
 from jobs.problems import problems_of, tallies
 from storage.discovery.ingest import apply_facts
-from storage.inventory.facts import LogicalVolume, VolumeUser
+from storage.inventory.facts import LogicalVolume
+from storage.inventory.volume_parts import VolumeUser
 from storage.models import Host, Placement, Volume
 from tests import make
 

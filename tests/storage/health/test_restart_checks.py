@@ -10,8 +10,8 @@ import pytest
 
 from storage.byte_sizes import GIB
 from storage.health.restart_checks import Point, after_restart, before_restart
-from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser
-from storage.inventory.volume_parts import WriteCache
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.inventory.volume_parts import VolumeUser, WriteCache
 from storage.models import Volume
 from storage.planner.technologies.lookup import cache_of
 from storage.planner.wish import Bcache, LvmCache, Wish

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import pytest
 
 from storage.byte_sizes import GIB, MIB
-from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser
-from storage.inventory.volume_parts import Work
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.inventory.volume_parts import VolumeUser, Work
 from storage.naming import GROWN_TAG, MOVING_TAG, room_name
 from storage.planner import Refused, plan
 from storage.planner.current_wish import tier_of, uncached, wish_now

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from storage.inventory.facts import LogicalVolume, VolumeUser
+from storage.inventory.facts import LogicalVolume
 from storage.inventory.unread import Unread
+from storage.inventory.volume_parts import VolumeUser
 from storage.naming import FORMAT_TAG, WIPING_TAG, room_name
 from storage.planner import plan
 from storage.planner.wish import BadWish, Wish

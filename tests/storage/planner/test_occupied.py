@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from storage.byte_sizes import GIB
-from storage.inventory.facts import VolumeUser
+from storage.inventory.volume_parts import VolumeUser
 from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner.case import KEY, PLAIN, lvmcache, ours, refused, verbs

@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from panel.staff.adoption_pages import PatternForm
 from storage.discovery.ingest import apply_facts
-from storage.inventory.facts import Array, ArrayMember, VolumeUser
+from storage.inventory.facts import Array, ArrayMember
+from storage.inventory.volume_parts import VolumeUser
 from storage.models import Placement, Volume
 from tests import make
 from tests.one_line import on_one_line

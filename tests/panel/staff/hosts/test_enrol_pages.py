@@ -14,7 +14,7 @@ from django.utils import timezone
 from jobs.hosts import enrolment
 from jobs.hosts.trust import key_fingerprint
 from jobs.models import State
-from storage.inventory.facts import VolumeUser
+from storage.inventory.volume_parts import VolumeUser
 from storage.models import Host
 from tests import make
 from tests.panel.deliveries.alerts.telling import mail_route

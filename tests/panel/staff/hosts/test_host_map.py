@@ -10,7 +10,8 @@ from panel.charts.heat_bands import UNKNOWN, Heat
 from panel.charts.tiles import HEIGHTS_PX, Tile
 from panel.staff.hosts.host_map import DiskNow, HostMap, VolumeNow, host_map
 from storage.byte_sizes import GIB
-from storage.inventory.facts import ArrayMember, BareBacking, HostFacts, LogicalVolume, VolumeUser
+from storage.inventory.facts import ArrayMember, BareBacking, HostFacts, LogicalVolume
+from storage.inventory.volume_parts import VolumeUser
 from tests import make
 
 FAST, SLOW = Heat("1", "0.30 ms"), Heat("4", "40.0 ms")

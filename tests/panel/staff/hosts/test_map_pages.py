@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from storage.byte_sizes import GIB
-from storage.inventory.facts import ArrayMember, VolumeUser
+from storage.inventory.facts import ArrayMember
+from storage.inventory.volume_parts import VolumeUser
 from storage.models import (
     Device,
     DeviceKind,

@@ -17,7 +17,8 @@ from django.utils import timezone
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
 from storage.health.host_problems import HealthFinding
-from storage.inventory.facts import Array, ArrayMember, VolumeUser
+from storage.inventory.facts import Array, ArrayMember
+from storage.inventory.volume_parts import VolumeUser
 from storage.models import Host, HostOutline, LatestSample, Placement, Volume
 from tests import make
 from tests.scene import scene, stuck_job

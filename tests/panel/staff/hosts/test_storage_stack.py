@@ -11,7 +11,8 @@ from storage.agent.facts.inventory import inventory
 from storage.agent.state.policy import Policy
 from storage.discovery.ingest import guest_of
 from storage.inventory.device_tree import Box, Chain, is_part_of
-from storage.inventory.facts import ArrayMember, BareBacking, LogicalVolume, VolumeUser, decode
+from storage.inventory.facts import ArrayMember, BareBacking, LogicalVolume, decode
+from storage.inventory.volume_parts import VolumeUser
 from tests import make
 from tests.storage.agent.facts.replay import ReplayHost
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from jobs.hosts.trust import key_fingerprint
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
-from storage.inventory.facts import VolumeUser
+from storage.inventory.volume_parts import VolumeUser
 from storage.metrics.rates import CachedBy, GapReason
 from storage.metrics.samples import Latest
 from storage.models import Placement, Volume

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from storage.analysis.advice import Outlook, outlook
 from storage.analysis.advice.past_loads import past_loads
 from storage.byte_sizes import GIB
-from storage.inventory.facts import VolumeUser
+from storage.inventory.volume_parts import VolumeUser
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.samples.packer import pack_samples

@@ -12,7 +12,7 @@ from django.utils import timezone
 from jobs.models import Job
 from storage.analysis.advice.suggestion import within
 from storage.byte_sizes import GIB, MIB
-from storage.inventory.facts import VolumeUser
+from storage.inventory.volume_parts import VolumeUser
 from storage.metrics.rates import CachedBy
 from storage.models import Host, Sample
 from tests import make

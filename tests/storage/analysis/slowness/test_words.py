@@ -9,7 +9,7 @@ import pytest
 
 from storage.analysis.slowness import customer_words, staff_words
 from storage.analysis.slowness.explanation import Help, Lack, SlowExplanation, SpeedState, Timing
-from storage.inventory.facts import VolumeUser
+from storage.inventory.volume_parts import VolumeUser
 from tests import make
 from tests.scene import HOSTILE
 from tests.storage.analysis.slowness.explained import (
