@@ -54,6 +54,11 @@ def follow(tab: Page, name: str) -> None:
     tab.get_by_role("link", name=name, exact=True).click()
 
 
+def show_plans(tab: Page) -> None:
+    """Click the link to the plans: of a slow volume there are two, one beside the reason."""
+    tab.get_by_role("link", name="Show plans", exact=True).first.click()
+
+
 def choose(tab: Page, name: str) -> None:
     """Click the link of this name in the main menu."""
     menu = tab.get_by_role("navigation", name="Main", exact=True)

@@ -16,7 +16,7 @@ from storage.models import CachePlan, Customer, Host
 from tests.integration.machine import Machine
 from tests.integration.person import ADD_CACHE_TRAIL, MIB, Person, finished, trail
 from tests.integration.running import Running
-from tests.integration.tab import chromium, follow, sign_in, tab
+from tests.integration.tab import chromium, follow, show_plans, sign_in, tab
 
 __all__ = ["chromium", "tab"]
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
@@ -63,7 +63,7 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     tab.set_viewport_size({"width": 360, "height": 800})
     sign_in(tab, panel.url, email, PASSWORD)
     follow(tab, "shop disk")
-    follow(tab, "Show plans")
+    show_plans(tab)
     follow(tab, f"Order {boost.name}")
     changed(tab, machine, "Order for 4.90 EUR a month")
     bought = Job.objects.order_by("id").last()

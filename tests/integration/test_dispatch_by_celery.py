@@ -126,6 +126,19 @@ def pushed(client: redis.Redis) -> int:
     return int(client.info("commandstats").get("cmdstat_lpush", {}).get("calls", 0))
 
 
+def test_heat_is_read_by_a_worker_that_has_the_keys_of_hosts(
+    panel: Running, sshd: Callable[..., Sshd]
+) -> None:
+    agent, observed = TaggingAgent(), threading.Event()
+    agent.before["heat.observe"] = lambda request: observed.set()
+    host = sshd(agent).host()
+    panel.start("housekeeping")
+    assert notify_workers.send("jobs.tasks.read_heat", host.pk)
+    assert observed.wait(SECONDS)
+    host.refresh_from_db()
+    assert host.error.get("code") != "key_sealed"
+
+
 def test_a_worker_of_a_site_runs_the_jobs_of_its_hosts_and_no_others(
     panel: Running, sshd: Callable[..., Sshd]
 ) -> None:
@@ -146,16 +159,3 @@ def test_a_worker_of_a_site_runs_the_jobs_of_its_hosts_and_no_others(
     preview = ask(elsewhere, dry_run=True)
     until("its worker takes the next", is_in(State.SUCCEEDED, ask(there, dry_run=False)), SECONDS)
     assert is_in(State.QUEUED, preview)() and unread(panel, "") == 1
-
-
-def test_heat_is_read_by_a_worker_that_has_the_keys_of_hosts(
-    panel: Running, sshd: Callable[..., Sshd]
-) -> None:
-    agent, observed = TaggingAgent(), threading.Event()
-    agent.before["heat.observe"] = lambda request: observed.set()
-    host = sshd(agent).host()
-    panel.start("housekeeping")
-    assert notify_workers.send("jobs.tasks.read_heat", host.pk)
-    assert observed.wait(SECONDS)
-    host.refresh_from_db()
-    assert host.error.get("code") != "key_sealed"

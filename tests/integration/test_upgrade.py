@@ -19,7 +19,7 @@ from tests.integration.buying import PASSWORD, Buyer, buyer
 from tests.integration.machine import Machine
 from tests.integration.person import ADD_CACHE_TRAIL, Person, trail
 from tests.integration.running import PROOF_SECONDS, Running
-from tests.integration.tab import card, chromium, follow, sign_in, tab
+from tests.integration.tab import card, chromium, follow, show_plans, sign_in, tab
 from tests.integration.test_walk import FIGURES_MS, RENEW_MS, renewed
 from tests.integration.until import until
 
@@ -100,7 +100,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
         until("a minute of figures", lambda: measured(of), 4 * PROOF_SECONDS)
 
         # The first plan.
-        follow(tab, "Show plans")
+        show_plans(tab)
         expect(tab.locator("#today")).to_contain_text("of data")
         follow(tab, f"Order {of.small.name}")
         first = changed(tab, machine, "Order for 4.90 EUR a month")
