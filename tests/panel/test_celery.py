@@ -38,14 +38,3 @@ def test_a_worker_gives_up_a_connection_that_broke() -> None:
     broken.close()
     run_a_task()
     assert connection.connection is not broken
-
-
-def test_only_what_talks_to_hosts_is_routed_to_those_that_have_their_keys() -> None:
-    app.loader.import_default_modules()
-    ours = [name for name in app.tasks if name.startswith(("jobs.", "panel."))]
-    routed = {name: app.amqp.router.route({}, name)["queue"].name for name in ours}
-    assert {name: queue for name, queue in routed.items() if queue != "housekeeping"} == {
-        "jobs.tasks.run_due_jobs": "jobs",
-        "jobs.tasks.refresh_host": "hosts",
-        "jobs.tasks.begin_check": "hosts",
-    }

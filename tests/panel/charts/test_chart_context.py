@@ -274,7 +274,7 @@ def test_a_part_of_the_past_is_named_by_its_ends(staff: Client) -> None:
     assert found["step_seconds"] == 10
     text = page(staff, there.volume, **ends)
     assert 'aria-current="true">' not in chart_ranges(text)
-    assert re.search(r"12 min until [^:]+:[\d:]+ UTC: 200 reads", text)
+    assert re.search(r"12\s+min until [^:]+:[\d:]+ UTC: 200 reads", text)
     assert 'data-from="' in text
 
 

@@ -157,7 +157,7 @@ def test_old_figures_are_greyed_and_never_a_verdict() -> None:
     with time_machine.travel(NOON + timedelta(minutes=14), tick=False):
         text = seen(browser(acme.owner), "my-volumes")
     assert "is-stale" in text
-    assert "The last data is 14 min old" in text
+    assert "The last data is 14\xa0min old" in text
     assert "96 % of reads" not in text
 
 
@@ -173,7 +173,7 @@ def test_figures_that_end_say_when_beside_the_line_of_the_last_hour(name: str) -
 
 def test_a_volume_without_figures_says_when_the_first_come() -> None:
     acme = shop()
-    assert "The first data appears about 2 min after" in seen(browser(acme.owner), "my-volumes")
+    assert "The first data appears about 2\xa0min after" in seen(browser(acme.owner), "my-volumes")
 
 
 def test_charts_are_one_click_away_and_not_on_the_first_view() -> None:

@@ -211,7 +211,7 @@ def test_old_figures_of_a_host_that_answers_are_greyed_with_the_age_of_the_sampl
     text = page(staff, host, "host-now")
     assert "is-stale" in text
     assert "2 h ago" in text
-    assert "sent no samples for 2 h" in section(page(staff, host), "problems")
+    assert "sent no samples for 2\xa0h" in section(page(staff, host), "problems")
 
 
 def degraded(host: Host, volumes: Sequence[Volume], correction: str) -> None:

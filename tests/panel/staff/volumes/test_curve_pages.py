@@ -109,9 +109,9 @@ def test_the_summary_and_the_form_name_one_size_whatever_plans_are_sold(
         plan(f"Odd {n}", size_bytes=n * 300 * MIB)
     count_heat(here.volume, 48, now)
     slow_reads(here, 20, now - timedelta(minutes=25))
-    brief = re.search(r">([\d.]+ [MG]iB) of SSD is enough<", part(staff, here, brief=True))
+    brief = re.search(r">([\d.]+\s[MG]iB) of SSD is enough<", part(staff, here, brief=True))
     form = on_one_line(staff.get(reverse("cache-form", args=[here.volume.key])).content.decode())
-    assert brief is not None and f"{brief[1]} serves" in form
+    assert brief is not None and f"{brief[1]} serves".replace("\xa0", " ") in form
 
 
 def test_the_form_of_a_cache_that_would_not_help_chooses_none(staff: Client, here: Scene) -> None:

@@ -51,8 +51,8 @@ def test_the_card_says_how_warm_the_cache_is_and_why(staff: Client) -> None:
     there = sampled()
     for name in ("volume", "volume-cache", "volume-cache-state"):
         text = part(staff, name, there)
-        assert "512 MiB of 2 GiB used" in text, name
-        assert "read hit rate 90 %" in text, name
+        assert "512\xa0MiB of 2\xa0GiB used" in text, name
+        assert "read hit rate 90\xa0%" in text, name
 
 
 CHIP = re.compile(r'<span class="chip [^>]*>.*?<span class="text">(.*?)</span>', re.DOTALL)
