@@ -15,7 +15,7 @@ from panel.deliveries.failure_words import failure_words
     ("error", "words"),
     [
         (ConnectionRefusedError(111, "Connection refused"), "The server refused the connection."),
-        (socket.gaierror(-2, "Name or service not known"), "DNS does not know the name of the server"),
+        (socket.gaierror(-2, "Name not known"), "DNS does not know the name of the server"),
         (TimeoutError("timed out"), "The server did not answer in time."),
         (ConnectionResetError(104, "reset by peer"), "The server closed the connection."),
         (smtplib.SMTPServerDisconnected("gone"), "The server closed the connection."),

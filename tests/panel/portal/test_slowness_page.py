@@ -20,8 +20,7 @@ from tests import make
 from tests.panel.portal.shop import plan, seen
 from tests.proven import prove
 from tests.scene import HOSTILE, RTL
-from tests.storage.analysis.test_disk_condition import Neighbours, at
-from tests.storage.metrics.samples.rounds import NOON
+from tests.storage.analysis.test_disk_condition import NOON, Neighbours, at
 
 pytestmark = pytest.mark.django_db
 AFTER = NOON + timedelta(minutes=26, seconds=5)
@@ -110,8 +109,6 @@ def test_a_time_in_which_it_was_another_customers_is_not_looked_at(acme: Custome
     give(calm, Customer.objects.get(name="Rival"), AFTER)
     disown(calm)
     give(calm, acme, AFTER)
-    # By the database's clock, which does not travel.
-    calm.events.update(pgh_created_at=AFTER)
     text = read(person(acme), "my-slowness", key())
     assert "There is no current data of your volume." in text
     assert "too little data to name a reason" in text and "95 %" not in text

@@ -23,14 +23,17 @@ from storage.models import (
 from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.storage import wire
-from tests.storage.metrics.samples.rounds import NOON, placed
+from tests.storage.metrics.samples import rounds
+from tests.storage.metrics.samples.rounds import noon_gone, placed
 
 pytestmark = pytest.mark.django_db
+NOON = rounds.NOON - timedelta(days=1)
+"""As of `noon_gone`: in the morning too, all lies in the past of the database's clock."""
 
 
 @pytest.fixture
 def host() -> Host:
-    return make.host(last_seen_at=NOON)
+    return make.host(last_seen_at=noon_gone())
 
 
 def at(minutes: float) -> datetime:
@@ -82,6 +85,7 @@ class Neighbours:
 
     def __init__(self, host: Host) -> None:
         self.host = host
+        noon_gone()
         lvs = [make.lv("noisy"), make.lv("calm")]
         self.uuids = [lv.uuid for lv in lvs]
         Host.objects.update(facts=make.inventory(make.facts(*lvs)))

@@ -13,8 +13,7 @@ from storage.models import Customer, Host, HostChange, Volume
 from tests import make
 from tests.panel.api.asking import member, problem, staff
 from tests.scene import HOSTILE
-from tests.storage.analysis.test_disk_condition import Neighbours, at
-from tests.storage.metrics.samples.rounds import NOON
+from tests.storage.analysis.test_disk_condition import NOON, Neighbours, at
 
 pytestmark = pytest.mark.django_db
 AFTER = NOON + timedelta(minutes=26, seconds=5)

@@ -19,8 +19,7 @@ from tests import make
 from tests.panel.deliveries.alerts.telling import alert
 from tests.proven import sign_in
 from tests.scene import HOSTILE, RTL
-from tests.storage.analysis.test_disk_condition import Neighbours, at
-from tests.storage.metrics.samples.rounds import NOON
+from tests.storage.analysis.test_disk_condition import NOON, Neighbours, at
 
 pytestmark = pytest.mark.django_db
 AFTER = NOON + timedelta(minutes=26, seconds=5)
