@@ -81,7 +81,7 @@ def marked(tab: Page, *plans: str) -> None:
     chart = card(tab, "Over time")
     for word in words:
         expect(chart.get_by_role("list", name="Changes in this period")).to_contain_text(word)
-    renewed(tab, chart.get_by_text(re.compile(r"\d % of reads came from SSD")))
+    renewed(tab, chart.get_by_text(re.compile(r"\d\s% of reads came from SSD")))
 
 
 def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(

@@ -101,7 +101,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         follow(tab, "Open advice")
         with machine.load(cached.lv):
             row = card(tab, "Existing caches").get_by_role("row", name=cached.lv)
-            renewed(tab, row.filter(has_text=re.compile(r"\d %")))
+            renewed(tab, row.filter(has_text=re.compile(r"\d\s%")))
         expect(card(tab, "Risks")).to_contain_text(f"{cached.lv} runs with {TUNED}")
 
         # Whose the volumes are.
