@@ -96,7 +96,7 @@ class BillingDeliveryKind(DeliveryKind[Message]):
             row.attempts, chance(), is_question=is_question, asked=failure.pause_seconds
         )
 
-    def may_go_on(self, row: Message, failure: NotTaken) -> bool:
+    def after_failure(self, row: Message, failure: NotTaken) -> bool:
         if failure.status == GONE:
             Endpoint.objects.filter(url=settings.TIERCEL_BILLING_URL).update(disabled_at=Now())
         return failure.status not in (None, GONE)

@@ -78,8 +78,9 @@ class DeliveryKind(Generic[Row]):
             row.attempts, self.pauses, chance(), failure.pause_seconds
         )
 
-    def may_go_on(self, row: Row, failure: NotTaken) -> bool:
-        """Called after each failure: whether to send the next message now."""
+    def after_failure(self, row: Row, failure: NotTaken) -> bool:
+        """What else a failure means for the receiver; returns whether to send the next message
+        now."""
         return True
 
 
@@ -127,7 +128,7 @@ def _try(kind: DeliveryKind[Row], row: Row) -> bool:
     else:
         log.warning("%s %s was not taken: %s", type(row).__name__, row.pk, failure)
         delivery_queue.later(row, failure.status, str(failure), pause)
-    return kind.may_go_on(row, failure)
+    return kind.after_failure(row, failure)
 
 
 def _answer(kind: DeliveryKind[Row], row: Row) -> Answer | None:

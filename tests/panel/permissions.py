@@ -241,7 +241,7 @@ TABLE = (
     Row("alert-routes", "GET", ADMINISTER),
     Row("alert-route-new", "GET", ADMINISTER),
     Row("alert-route-new", "POST", ADMINISTER, (), {"name": "On call", "kind": "slack"}),
-    Row("alert-routes-nobody", "POST", ADMINISTER),
+    Row("no-alert-recipients", "POST", ADMINISTER),
     Row("alert-route", "GET", ADMINISTER, ("alert_route",)),
     Row("alert-route", "POST", ADMINISTER, ("alert_route",)),
     Row("alert-route-test", "POST", ADMINISTER, ("alert_route",)),

@@ -122,7 +122,7 @@ POLICY: Mapping[str, Act] = {
     "webhook": Act(Demand.CHANGE, has_secrets=True),
     "webhook-secret": Act(Demand.CHANGE, "webhook"),
     "alert-route-delete": Act(Demand.CHANGE, "alert-route"),
-    "alert-routes-nobody": Act(Demand.CHANGE, list_="alert-routes"),
+    "no-alert-recipients": Act(Demand.CHANGE, list_="alert-routes"),
     "benchmark-share": Act(Demand.CHANGE, "benchmark"),
     "webhook-delete": Act(Demand.CHANGE, "webhook"),
     "kiosk-links": Act(Demand.CHANGE),

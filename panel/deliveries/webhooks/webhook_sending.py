@@ -55,7 +55,7 @@ class WebhookDeliveryKind(DeliveryKind[WebhookDelivery]):
             return None
         return super().pause_seconds(row, failure)
 
-    def may_go_on(self, row: WebhookDelivery, failure: NotTaken) -> bool:
+    def after_failure(self, row: WebhookDelivery, failure: NotTaken) -> bool:
         status = failure.status
         if status == GONE:
             Webhook.objects.filter(pk=row.webhook_id).update(disabled_at=Now())

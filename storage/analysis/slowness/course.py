@@ -12,7 +12,7 @@ from storage.health.slowness import SlowSpell, slow_spell
 LOOKED_BACK: Final = timedelta(hours=6)
 """What lasts longer is known to have lasted so long at least."""
 STEP_SECONDS: Final = 60
-"""Slowness is judged by whole minutes of the clock, so that whoever looks finds the same ones."""
+"""Slowness is judged by whole minutes of the clock, so that alert and card judge the same ones."""
 
 
 @dataclass(frozen=True, slots=True)

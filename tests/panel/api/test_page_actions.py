@@ -137,7 +137,7 @@ ROUTES = {
     "volumes-bulk-confirm": "api-bulk-changes",
 }
 REASONS = {
-    "alert-routes-nobody": "It puts a hint of a page away.",
+    "no-alert-recipients": "It puts a hint of a page away.",
     "enrol-script": LINK,
     "forgotten": LINK,
     "kiosk-link-revoke": SCREEN,

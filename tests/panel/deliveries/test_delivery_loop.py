@@ -38,7 +38,7 @@ class Sent(DeliveryKind[Message]):
             raise answer
         return answer
 
-    def may_go_on(self, row: Message, failure: NotTaken) -> bool:
+    def after_failure(self, row: Message, failure: NotTaken) -> bool:
         return not self.stops
 
 

@@ -111,7 +111,7 @@ def test_an_old_proof_takes_no_way_of_alerts_or_events_away(left_alone: Client) 
     hook = Webhook.objects.create(name="Scripts", url=seal("https://b.example/"), secret=seal("x"))
     assert is_asked(left_alone.post(reverse("alert-route-delete", args=[route.key])))
     assert is_asked(left_alone.post(reverse("webhook-delete", args=[hook.key])))
-    assert is_asked(left_alone.post(reverse("alert-routes-nobody")))
+    assert is_asked(left_alone.post(reverse("no-alert-recipients")))
     assert AlertRoute.objects.exists() and Webhook.objects.exists()
 
 

@@ -217,7 +217,7 @@ def test_an_admin_is_asked_who_is_told_until_they_say_that_nobody_is(browser: Cl
     home = browser.get(reverse("home")).content.decode()
     assert "No alert recipients yet" in home
     assert reverse("alert-route-new") in home
-    answer = browser.post(reverse("alert-routes-nobody"))
+    answer = browser.post(reverse("no-alert-recipients"))
     assert answer.status_code == 302
     entry = SecurityEntry.objects.get(kind="alert_route")
     assert (entry.actor, entry.detail) == ("anna@example.org", "No alerts are to be sent")
