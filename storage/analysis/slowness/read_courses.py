@@ -3,7 +3,7 @@ which are read from the samples and from what the last judgement noted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -30,20 +30,28 @@ def read_courses(
     """Of volumes by primary key, with what is slow for each, in the hours up to `at`. Nothing that
     ended before `since` counts."""
     start = at.replace(second=0, microsecond=0) - LOOKED_BACK
+    noted = _noted(limits_ms, since, at)
+    # What was before a slow time that is noted says nothing about it.
+    after = {pk: noted[pk].begun if pk in noted else since or start for pk in limits_ms}
     by_volume: dict[int, list[Aggregate]] = {each: [] for each in limits_ms}
-    parts = aggregate(limits_ms, start, at, kind=READS, step=STEP_SECONDS, since=since)
-    for part in parts:
+    for part in aggregate(limits_ms, start, at, kind=READS, step=STEP_SECONDS, since=after):
         by_volume[part.subject_id].append(part)
-    rows = CacheCondition.objects.filter(volume__in=limits_ms, noted__has_key="slow")
-    noted = {
-        volume_id: spell
-        for volume_id, kept in rows.values_list("volume_id", "noted__slow")
-        if (spell := SlowSpell.from_json(kept)) is not None
-        and (since is None or spell.begun >= since)
-    }
     return {
         volume_id: read_course(_minutes(each), limits_ms[volume_id], noted.get(volume_id))
         for volume_id, each in by_volume.items()
+    }
+
+
+def _noted(volume_ids: Iterable[int], since: datetime | None, at: datetime) -> dict[int, SlowSpell]:
+    """The slow times that the last judgement noted, where they began between the two moments."""
+    rows = CacheCondition.objects.filter(volume__in=volume_ids, noted__has_key="slow")
+    spells = [
+        (pk, SlowSpell.from_json(kept)) for pk, kept in rows.values_list("volume_id", "noted__slow")
+    ]
+    return {
+        pk: spell
+        for pk, spell in spells
+        if spell is not None and spell.begun < at and (since is None or spell.begun >= since)
     }
 
 
@@ -52,7 +60,7 @@ def _minutes(parts: Sequence[Aggregate]) -> list[ReadMinute]:
     for part in sorted(parts, key=lambda each: each.n):
         at = datetime.fromtimestamp(part.ended, UTC)
         lasted = timedelta(seconds=part.ended - part.began)
-        minutes.append(ReadMinute(at, lasted, part.sums.reads, part.sums.read_ms))
+        minutes.append(ReadMinute(at, lasted, part.counts["reads"], part.counts["read_ms"]))
     if len(minutes) > 1 and minutes[-1].lasted < SHORTEST:
         *earlier, one, rest = minutes
         begun = one.at - one.lasted
