@@ -258,4 +258,4 @@ def test_a_plan_that_gives_no_more_cache_than_a_cheaper_one_says_so() -> None:
     page = on_one_line(seen(buyer(acme.owner), "my-plan", acme.volume.key))
     assert page.count("The same cache as Small, which costs less.") == 1
     assert page.count("Same size as Small; this plan also caches writes.") == 1
-    assert "Faster writes too" not in page
+    assert "Caches writes too" not in page
