@@ -83,8 +83,8 @@ class BillingDeliveryKind(DeliveryKind[Message]):
     def accept(self, row: Message, answer: Answer | None) -> None:
         if answer is not None and answer.status == GONE:
             raise NotTaken(SWITCHED_OFF, GONE)
-        # The answer and its effect: after any accident both are
-        # stored, or the question is repeated.
+        # The answer and its effect: after any accident both are stored, or the question is asked
+        # again.
         with transaction.atomic():
             if answer is not None and answer.is_success and row.type == MessageType.AUTHORISE:
                 act(row.order, _decision(answer))

@@ -79,8 +79,8 @@ class DeliveryKind(Generic[Row]):
         )
 
     def after_failure(self, row: Row, failure: NotTaken) -> bool:
-        """What else a failure means for the receiver; returns whether to send the next message
-        now."""
+        """What else a failure means: called after each that is not the panel's own. Returns whether
+        to send the next message now."""
         return True
 
 
@@ -112,15 +112,19 @@ def _try(kind: DeliveryKind[Row], row: Row) -> bool:
     try:
         kind.accept(row, _answer(kind, row))
     except NotTaken as refusal:
-        failure = refusal
+        _retry(kind, row, refusal)
+        return kind.after_failure(row, refusal)
     except (OperationalError, InterfaceError):
         raise
     except Exception:
-        # A defect in one message must not hold up all others.
+        # A defect in one message must not hold up all others, and is no failure of the receiver.
         log.exception("%s %s", type(row).__name__, row.pk)
-        failure = NotTaken(INTERNAL)
-    else:
-        return True
+        _retry(kind, row, NotTaken(INTERNAL))
+    return True
+
+
+def _retry(kind: DeliveryKind[Row], row: Row, failure: NotTaken) -> None:
+    """Have it tried again after its pause, or give it up."""
     pause = kind.pause_seconds(row, failure)
     if pause is None:
         log.error("%s %s was given up: %s", type(row).__name__, row.pk, failure)
@@ -128,7 +132,6 @@ def _try(kind: DeliveryKind[Row], row: Row) -> bool:
     else:
         log.warning("%s %s was not taken: %s", type(row).__name__, row.pk, failure)
         delivery_queue.later(row, failure.status, str(failure), pause)
-    return kind.after_failure(row, failure)
 
 
 def _answer(kind: DeliveryKind[Row], row: Row) -> Answer | None:

@@ -21,6 +21,7 @@ from storage.metrics.samples.load_rollup import BUCKET
 from storage.models import Host, HostOutline, Volume
 from storage.models.host import HostState, silent_seconds
 from storage.planner.wish import Wish
+from storage.volumes.slow_limit import SlowLimits
 from storage.volumes.ssd_capacity import left_bytes
 
 NEW: Final = (HostState.PENDING, HostState.UNVERIFIED)
@@ -129,7 +130,8 @@ TopColumn = Literal["top_iops", "top_read_ms"]
 
 @dataclass(frozen=True, slots=True)
 class TopVolume:
-    """A volume of a top table with its figure; `share` is its part of the greatest."""
+    """A volume of a top table with its figure; `share` is its part of the greatest. Reads that take
+    `slow_from_ms` are slow."""
 
     key: str
     label: str
@@ -137,32 +139,39 @@ class TopVolume:
     host_name: str
     figure: float
     share: float
+    slow_from_ms: int
 
 
 TOP: Final = """
-SELECT host.key, host.name, (top->>0)::bigint, (top->>1)::float8
+SELECT host.key, host.name, host.slow_read_ms, host.tags, (top->>0)::bigint, (top->>1)::float8
 FROM storage_hostactivity activity JOIN storage_host host ON host.id = activity.host_id
 CROSS JOIN LATERAL jsonb_array_elements(activity.{column}) top
-WHERE activity.at >= %s ORDER BY 4 DESC, 3 LIMIT %s
+WHERE activity.at >= %s ORDER BY 6 DESC, 5 LIMIT %s
 """
 """The first volumes of all hosts that are sampled, of the few that each host keeps."""
 
 
 def top_volumes(user: Person, at: datetime, column: TopColumn, count: int) -> tuple[TopVolume, ...]:
     """Those with the most I/O, or the slowest reads, in the last round of their host; at most
-    `TOP_VOLUMES` of one host. Two queries."""
+    `TOP_VOLUMES` of one host. Four queries."""
     silent = at - timedelta(seconds=silent_seconds())
     with connection.cursor() as cursor:
         cursor.execute(TOP.format(column=column), [silent, count])
         rows = cursor.fetchall()
-    volumes = Volume.objects.visible_to(user).existing().only("key", "label")
-    by_id = volumes.in_bulk([volume_id for _, _, volume_id, _ in rows])
-    greatest = max((figure for *_, figure in rows), default=0) or 1
+    volumes = Volume.objects.visible_to(user).existing().only("key", "label", "cache_plan")
+    by_id = volumes.in_bulk([volume_id for *_, volume_id, _ in rows])
+    greatest, limits = max((figure for *_, figure in rows), default=0) or 1, SlowLimits()
     return tuple(
         TopVolume(
-            by_id[volume_id].key, by_id[volume_id].label, host_key, name, figure, figure / greatest
+            by_id[volume_id].key,
+            by_id[volume_id].label,
+            host_key,
+            name,
+            figure,
+            figure / greatest,
+            limits.of(by_id[volume_id].cache_plan_id, host_ms, tags).ms,
         )
-        for host_key, name, volume_id, figure in rows
+        for host_key, name, host_ms, tags, volume_id, figure in rows
         if volume_id in by_id
     )
 

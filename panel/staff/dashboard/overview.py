@@ -59,7 +59,7 @@ from storage.access import Person, is_staff, staff_view
 from storage.formatting import counted
 from storage.health.shortage import Shortage, shortages
 from storage.models import Host, HostOutline, Placement, Volume
-from storage.models.host import SLOW_READ_MS, silent_seconds
+from storage.models.host import silent_seconds
 from storage.planner.wish import Wish
 from storage.problems.all_kinds import KINDS
 
@@ -146,7 +146,7 @@ class Overview:
     @property
     def is_slow(self) -> bool:
         """Whether reads of the slowest volume are slow."""
-        return self.slowest is not None and self.slowest.figure > SLOW_READ_MS
+        return self.slowest is not None and self.slowest.figure >= self.slowest.slow_from_ms
 
     @property
     def hosts_up(self) -> str:

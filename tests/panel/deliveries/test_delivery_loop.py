@@ -54,9 +54,14 @@ def written() -> Callable[[str], Message]:
     return write
 
 
-def test_a_defect_in_one_message_holds_up_no_other(written: Callable[[str], Message]) -> None:
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_defect_in_one_message_holds_up_no_other(
+    written: Callable[[str], Message], stops: bool
+) -> None:
+    """Also where a receiver that fails gets no other message for a while: it did not fail."""
     bad, good = written("bad"), written("good")
     kind = Sent(bad=LookupError("of the test"))
+    kind.stops = stops
     assert deliver_due(kind) == 2
     bad.refresh_from_db()
     good.refresh_from_db()
