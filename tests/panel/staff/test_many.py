@@ -7,6 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from jobs.models import Job
 from storage.models import CachePlan, Host, Placement, Volume
 from tests import fleet
 
@@ -35,13 +36,14 @@ def paths(host: Host, volume_key: str) -> dict[str, str]:
 
 
 def volume_key_on(host: Host) -> str:
-    """A customer's volume with an lvmcache, figures and a plan there."""
+    """A customer's volume with an lvmcache, figures and a plan there, without a job."""
     found = Placement.objects.filter(host=host, cache_technology="lvmcache")
     found = found.exclude(volume__customer=None)
+    found = found.exclude(volume__in=Job.objects.exclude(volume=None).values("volume"))
     # A slow volume asks for one thing more: what its disk is busy with.
     calm = found.order_by("volume__latest_sample__read_ms", "volume__key")
     key: str = calm.values_list("volume__key", flat=True)[0]
-    # And so does a volume with a plan; the invented fleet gives one to some.
+    # And so do a plan and a job; the invented fleet gives them to some.
     Volume.objects.filter(key=key).update(cache_plan=CachePlan.objects.first())
     return key
 
