@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from math import inf
 from typing import Final
 
 from storage.analysis.advice.usage import is_on_slow_disk
@@ -88,7 +89,7 @@ def host_allocation(
     grown = {each.row.volume.pk for group in groups for each in group.changes if each.ssd_bytes > 0}
     enough = {
         row.volume.pk: [
-            each for each in known[row.volume.pk] if each.size_bytes >= _sold_bytes(row)
+            each for each in known[row.volume.pk] if each.size_bytes >= _sold_bytes(row)[0]
         ]
         for row in rows
         if row.volume.pk in known.keys() - grown
@@ -208,13 +209,15 @@ class _Group:
         )
         if held := self._held(row):
             return VolumeChoices(now), "", held
+        least_sold, most_sold = _sold_bytes(row)
         choices = [
             self._choice(row, point, needed)
             for point in points
             if point is not at_now
+            and least_sold <= point.size_bytes <= most_sold
             and (not point.size_bytes or point.size_bytes >= row.technology.least_offered_bytes)
         ]
-        return VolumeChoices(now, choices, _sold_bytes(row)), "", ""
+        return VolumeChoices(now, choices), "", ""
 
     @staticmethod
     def _choice(
@@ -240,11 +243,14 @@ class _Group:
         return ""
 
 
-def _sold_bytes(row: VolumeSnapshot) -> int:
+def _sold_bytes(row: VolumeSnapshot) -> tuple[float, float]:
+    """Least and most of what was sold, within which two sizes are taken for one. A larger cache is
+    not for nothing where another customer pays for it; without a plan any size may be made."""
     plan = row.volume.cache_plan
     if plan is None:
-        return 0
-    return max(0, size_of(plan, row.volume.size_bytes, row.technology) - STEP_BYTES)
+        return 0, inf
+    sold_bytes = size_of(plan, row.volume.size_bytes, row.technology)
+    return max(0, sold_bytes - STEP_BYTES), sold_bytes + STEP_BYTES
 
 
 def _unmade(row: VolumeSnapshot) -> str:

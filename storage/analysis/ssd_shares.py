@@ -47,9 +47,10 @@ class VolumeShare:
         if self.is_changed:
             return self._why_changed()
         plan = self.row.volume.cache_plan
-        sold = f"Sold: {plan} is never cut. " if plan is not None else ""
+        if plan is not None:
+            return f"Its plan is {plan}: less is not proposed, and more is for sale."
         more = "More" if self.now.size_bytes else "A cache"
-        return f"{sold}{more} would save too little here for the SSD that it takes."
+        return f"{more} would save too little here for the SSD that it takes."
 
     def _why_changed(self) -> str:
         if self.ssd_bytes <= 0 and self.proposed.saved <= -LITTLE_SECONDS:

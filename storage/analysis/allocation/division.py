@@ -54,12 +54,10 @@ class SizeOption:
 
 @dataclass(frozen=True, slots=True)
 class VolumeChoices:
-    """What a volume has `now`, and its other choices. A cache of less than `least_bytes` is never
-    made: so much was sold."""
+    """What a volume has `now`, and its other choices."""
 
     now: SizeOption
     choices: Sequence[SizeOption] = ()
-    least_bytes: int = 0
 
     def permitted(self, room: Room) -> tuple[SizeOption, ...]:
         """What it has, and what it may become: new data lie on one SSD alone only where it is a
@@ -67,9 +65,7 @@ class VolumeChoices:
         others = (
             each
             for each in self.choices
-            if each.size_bytes >= self.least_bytes
-            and each.size_bytes != self.now.size_bytes
-            and (room.is_redundant or not each.writeback)
+            if each.size_bytes != self.now.size_bytes and (room.is_redundant or not each.writeback)
         )
         return (self.now, *others)
 

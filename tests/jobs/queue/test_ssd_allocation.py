@@ -57,13 +57,34 @@ def test_a_cache_larger_than_its_volume_needs_gives_way_to_one_that_waits() -> N
     assert proposals(host) == {"archive": (16, 4), "mail": (0, 8)}
 
 
-def test_what_was_sold_is_never_cut() -> None:
-    plan = CachePlan.objects.create(
-        name="Large", size_bytes=16 * GIB, price_minor=900, currency="EUR"
+def plan_of(gib: int) -> CachePlan:
+    return CachePlan.objects.create(
+        name="Large", size_bytes=gib * GIB, price_minor=900, currency="EUR"
     )
-    host, _ = allocation_scene(WAITING, also(OVERSIZED, fields={"cache_plan": plan}))
+
+
+def test_what_was_sold_is_never_cut() -> None:
+    host, _ = allocation_scene(WAITING, also(OVERSIZED, fields={"cache_plan": plan_of(16)}))
     assert proposals(host) == {"archive": (16, 16), "mail": (0, 0)}
-    assert why(host, "archive").startswith("Sold: Large is never cut.")
+    assert why(host, "archive").startswith("Its plan is Large")
+
+
+def test_a_volume_gets_no_more_than_its_customer_pays_for() -> None:
+    sold = also(WAITING, fields={"cache_plan": plan_of(4)}, cache_gib=4, hours={4: 0, 8: 9, 16: 9})
+    host, _ = allocation_scene(sold, also(WAITING, label="web"), free_gib=40)
+    assert proposals(host) == {"mail": (4, 4), "web": (0, 16)}
+    assert why(host, "mail") == "Its plan is Large: less is not proposed, and more is for sale."
+
+
+def test_what_was_sold_and_is_not_there_is_proposed() -> None:
+    host, _ = allocation_scene(also(WAITING, fields={"cache_plan": plan_of(4)}), free_gib=40)
+    assert proposals(host) == {"mail": (0, 4)}
+
+
+def test_more_than_was_sold_is_cut_to_that_where_it_helps_little() -> None:
+    large = also(OVERSIZED, fields={"cache_plan": plan_of(4)})
+    host, _ = allocation_scene(large)
+    assert proposals(host) == {"archive": (16, 4)}
 
 
 def test_a_volume_without_a_forecast_keeps_what_it_has_and_says_why() -> None:
@@ -95,11 +116,8 @@ def test_a_change_that_only_writes_less_says_what_it_costs() -> None:
 
 
 def test_what_may_not_be_cut_and_what_is_to_grow_is_not_called_too_large() -> None:
-    plan = CachePlan.objects.create(
-        name="Large", size_bytes=24 * GIB, price_minor=900, currency="EUR"
-    )
     large = Part(label="archive", hours={0: -5, 20: -5, 24: 0}, cache_gib=24)
-    sold = also(large, fields={"cache_plan": plan})
+    sold = also(large, fields={"cache_plan": plan_of(24)})
     growing = also(large, hours={**large.hours, 32: 9})
     enough = []
     for each in (large, sold, growing):
@@ -153,7 +171,7 @@ def test_writeback_is_not_proposed_where_one_ssd_alone_would_have_new_data() -> 
     )
     assert proposals(host) == {"mail": (0, 0)}
     host, _ = allocation_scene(also(WAITING, fields={"cache_plan": plan}), free_gib=20)
-    assert proposals(host) == {"mail": (0, 16)}
+    assert proposals(host) == {"mail": (0, 8)}
 
 
 def test_a_group_that_root_does_not_allow_is_shown_and_left_alone() -> None:
