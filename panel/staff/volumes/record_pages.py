@@ -57,6 +57,23 @@ class RecordForm(forms.Form):
         widget=forms.Textarea({"rows": 6}),
     )
 
+    def is_stale(self, volume: Volume) -> bool:
+        """Whether a field that the form changes was changed since it was shown, by another person
+        or in another tab. The form then says what the field has now; the next attempt saves."""
+        shown = dict(self.data.items())
+        for name in self.changed_data:
+            initial_name, now = self[name].html_initial_name, getattr(volume, name)
+            before = self.fields[name].to_python(shown.get(initial_name, now))
+            if now not in (before, self.cleaned_data[name]):
+                text = f"It now reads “{now}”." if now else "It is empty now."
+                self.add_error(
+                    name,
+                    f"This was changed after the page was loaded. {text} Save again to replace it.",
+                )
+                shown[initial_name] = now
+        self.data = shown
+        return bool(self.errors)
+
 
 class OwnerForm(forms.Form):
     """A customer, or none."""
@@ -81,11 +98,12 @@ def edit_record(request: HttpRequest, key: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             volume = hold_one(row.volume)
-            for name in form.changed_data:
-                setattr(volume, name, form.cleaned_data[name])
-            volume.save(update_fields=form.changed_data)
-        messages.success(request, f"The record of {volume.label} is saved.")
-        return redirect("volume", key)
+            if not form.is_stale(volume):
+                for name in form.changed_data:
+                    setattr(volume, name, form.cleaned_data[name])
+                volume.save(update_fields=form.changed_data)
+                messages.success(request, f"The record of {volume.label} is saved.")
+                return redirect("volume", key)
     return show_form(request, row, form, "Name and note", "staff/volumes/_record_form.html")
 
 

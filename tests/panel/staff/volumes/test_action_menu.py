@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 from datetime import timedelta
 
@@ -138,6 +139,24 @@ def test_what_was_not_changed_in_the_form_is_not_written(staff: Client) -> None:
     shown = {"initial-label": "web one", "initial-note": "Ask Ann first.\r\nThen call."}
     send(staff, "volume-record", there.volume.key, label="web one", note="", **shown)
     assert Volume.objects.get().note == ""
+
+
+def test_what_another_person_wrote_meanwhile_is_shown_before_it_is_replaced(staff: Client) -> None:
+    there = scene(label="web1")
+    Volume.objects.update(note="Ask Ann first.\nThen call.")
+    shown = {"initial-label": "web1", "initial-note": ""}
+    mine = {"label": "web one", "note": "Ask Ben.", **shown}
+    refused = send(staff, "volume-record", there.volume.key, **mine)
+    volume = Volume.objects.get()
+    assert (volume.label, volume.note) == ("web1", "Ask Ann first.\nThen call.")
+    text = html.unescape(refused.content.decode())
+    assert refused.status_code == 422
+    assert "It now reads “Ask Ann first.\nThen call.”. Save again to replace it." in text
+    assert 'value="Ask Ann first.\nThen call."' in text
+    again = {"initial-label": "web1", "initial-note": "Ask Ann first.\r\nThen call."}
+    send(staff, "volume-record", there.volume.key, **mine | again)
+    volume = Volume.objects.get()
+    assert (volume.label, volume.note) == ("web one", "Ask Ben.")
 
 
 def test_a_line_break_of_a_browser_counts_as_one_character(staff: Client) -> None:
