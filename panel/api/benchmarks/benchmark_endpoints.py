@@ -226,7 +226,7 @@ class BenchmarkRuns(BenchmarkResource):
         "benchmark-runs",
         BenchmarkRunShape,
         order=("id", "key"),
-        time="number",
+        time="",
         filters=(OneOf("state", "Their state.", "state", values=RunState.values),),
     )
 

@@ -52,12 +52,12 @@ class Listing:
     """A list of rows that each show as a `shape`.
 
     `order` names the time and the field without repetitions that order it, oldest first or
-    `newest_first`; `created_since` is about that time, which answers call `time`. `sorts` are
-    further orders: what a program names, and the column or expression that it means, of which none
-    is null. `searched` are columns of which `search` is a part, `staff_searched` further ones for
-    staff; `updated` is the column of `updated_since`, or says what it means. With `by_keys` the
-    list takes `ids`. `filters` are parameters of its own. Its page is called by the shape, or by
-    `page_name`.
+    `newest_first`; `created_since` is about that time, which answers call `time` ("": the first of
+    the two is no time). `sorts` are further orders: what a program names, and the column or
+    expression that it means, of which none is null. `searched` are columns of which `search` is a
+    part, `staff_searched` further ones for staff; `updated` is the column of `updated_since`, or
+    says what it means. With `by_keys` the list takes `ids`. `filters` are parameters of its own.
+    Its page is called by the shape, or by `page_name`.
     """
 
     name: str
@@ -78,8 +78,10 @@ class Listing:
     def parameters(self) -> tuple[Parameter, ...]:
         """All that it takes."""
         first = self._orders[0]
-        since = f"`{self.time}` at this time or later."
-        taken = [*PAGE, FIELDS, COUNT, Moment("created_since", since, f"{self.order[0]}__gte")]
+        taken = [*PAGE, FIELDS, COUNT]
+        if self.time:
+            since = f"`{self.time}` at this time or later."
+            taken.append(Moment("created_since", since, f"{self.order[0]}__gte"))
         if self.updated:
             where = f"{self.updated}__gte" if isinstance(self.updated, str) else self.updated
             taken.append(Moment("updated_since", "Changed at this time or later.", where))

@@ -67,6 +67,8 @@ class Resource(APIView):
     not `is_tagged` has none. With `old_keys` the address also understands the running number that
     its `key` was at first. Answers are packed at `packing_level`, of 1 (quick) to 9."""
 
+    # An attribute of another method's name, such as `trace`, would answer it.
+    http_method_names = ("get", "head", "options", "post", "put", "patch", "delete")
     permission_classes = (IsAuthenticated,)
     write_scope: ClassVar[str] = ""
     read_scope: ClassVar[str] = Scope.READ

@@ -230,6 +230,28 @@ def test_no_operation_is_left_out() -> None:
     assert len(BY_FIELD) > 10
 
 
+def example(parameter: dict[str, Any]) -> str:
+    """A value that the description of a query parameter allows."""
+    schema = parameter["schema"].get("items", parameter["schema"])
+    if "enum" in schema:
+        return str(schema["enum"][0])
+    by_format = {"date-time": "2026-11-28T08:00:00Z", "date": "2026-11-28"}
+    by_type = {"boolean": "true", "integer": "7", "number": "7"}
+    return by_format.get(schema.get("format", ""), by_type.get(schema["type"], "a"))
+
+
+def test_no_parameter_of_a_read_makes_it_fail(foreign: Foreign, subtests: pytest.Subtests) -> None:
+    for method, path, operation in operations():
+        queries = [each for each in operation.get("parameters", ()) if each["in"] == "query"]
+        if method != "get":
+            continue
+        for parameter in queries:
+            query = f"?{parameter['name']}={example(parameter)}"
+            with subtests.test(path + query):
+                status, _, text = foreign.ask("admin", method, acmes(foreign, path) + query, None)
+                assert status < 500, text
+
+
 KEYED = [
     (method, path)
     for method, path, each in operations()
@@ -298,13 +320,11 @@ def test_a_key_is_required_where_the_description_says_so(
             assert ("idempotency_key_required" in codes.values()) is is_required, codes
 
 
-METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "USER"}
-"""Those of HTTP, one of WebDAV, and the name of an attribute that every view has."""
+KNOWN = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+METHODS = {*KNOWN, "TRACE", "PROPFIND", "USER"}
+"""Two more of HTTP and WebDAV, and the name of an attribute that every view has."""
 ROUTES = {
-    str(route.pattern): {
-        name for name in METHODS if hasattr(route.callback.view_class, name.lower())
-    }
-    - {"USER"}
+    str(route.pattern): {name for name in KNOWN if hasattr(route.callback.view_class, name.lower())}
     for route in (*urlpatterns, *billing_patterns)
     if route.name != "api-nothing"
 }
