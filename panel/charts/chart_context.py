@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 import msgspec
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 from django.utils.safestring import SafeString, mark_safe
@@ -73,6 +74,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
     nearest = _nearest(subject, measured, span, request.GET)
     laid = overlay.measure(overlay.span) if overlay is not None else None
     answer = _answer(picture, measured, laid, nearest)
+    point_seconds = subject.point_seconds(span)
     is_table_wanted = "table" in request.GET
     if is_table_wanted:
         measured = subject.apart(measured)
@@ -139,10 +141,11 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "is_retired": subject.is_retired,
             "nearest": nearest,
             "now": now,
-            "refresh_seconds": min(subject.seconds, 60),
+            "refresh_seconds": min(point_seconds, 60),
             "longest_seconds": round(LONGEST.total_seconds()),
-            "sample_seconds": subject.seconds,
-            "first_point_seconds": 2 * subject.seconds,
+            "point_seconds": point_seconds,
+            "is_averaged": point_seconds > settings.TIERCEL_SAMPLE_SECONDS,
+            "first_point_seconds": 2 * point_seconds,
         }
     }
 

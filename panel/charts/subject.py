@@ -100,14 +100,13 @@ class ChartSubject:
     disks: Sequence[str] = ()
     disk: str = ""
 
-    @property
-    def seconds(self) -> int:
-        """How often there is a new figure."""
+    def point_seconds(self, span: Span) -> int:
+        """How often there is a new point in charts of the span."""
         usual: int = settings.TIERCEL_SAMPLE_SECONDS
         until = None if self.volume is None else self.volume.watched_until
         if until is not None and until > timezone.now():
             return min(usual, CLOSE_SECONDS)
-        return max(usual, self.least_seconds)
+        return max(usual, self.least_seconds) if span.step >= self.least_seconds else usual
 
     def part(self, key: str, start: datetime, end: datetime) -> Span:
         """The span from `start` to `end`, in its buckets."""

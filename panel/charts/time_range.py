@@ -104,7 +104,7 @@ def span_of(
     request: HttpRequest,
     now: datetime,
     *,
-    known_since: KnownSince = lambda: None,
+    known_since: KnownSince,
     least_seconds: int = 0,
     fine: timedelta = timedelta(0),
     every: SampledEvery | None = None,
@@ -112,11 +112,11 @@ def span_of(
     """The time to show, in buckets of at least so many seconds, but for a time no longer than
     `fine` as it was sampled; `every` as of `step_seconds`. Where the request names no known range:
     an hour, or a day of what is shown in long buckets; for a shorter history, the longest range
-    that its figures fill."""
+    that its figures fill, and the shortest one where there are none."""
     keys, key = ranges(least_seconds, fine), request.GET.get("range", "")
     if key not in keys:
         usual = keys[: keys.index(LONG_DEFAULT if least_seconds else DEFAULT_RANGE) + 1]
-        age = now - (known_since() or now - LONGEST)
+        age = now - (known_since() or now)
         key = [usual[0], *(each for each in usual if RANGES[each][1] <= age)][-1]
     ends = typed_time(request.GET.get("from", "")), typed_time(request.GET.get("to", ""))
     if ends[0] is not None and ends[1] is not None and ends[0] < min(ends[1], now):

@@ -15,7 +15,7 @@ from storage.inventory.facts import (
     LogicalVolume,
     VolumeGroup,
 )
-from storage.naming import AGENT_PATH, FORMAT_TAG
+from storage.naming import AGENT_PATH, FORMAT_TAG, MANAGED_TAG
 from storage.planner.draft import Draft
 from storage.planner.lvm_sizes import round_up
 from storage.planner.technologies import bcache_plan
@@ -258,7 +258,8 @@ class BcacheTechnology:
 
     def risks(self, facts: HostFacts, lv: LogicalVolume) -> Iterator[Risk]:
         backing = lv.bcache
-        if backing is None or backing.cset_uuid is None:
+        if backing is None or backing.cset_uuid is None or MANAGED_TAG in lv.tags:
+            # The agent restores the settings of Tiercel's own at boot.
             return
         settings = _set_by_hand(backing)
         if settings:

@@ -83,7 +83,9 @@ def test_ranges_reach_a_year_and_long_buckets_leave_short_ones_out() -> None:
     assert (year.step, year.points, year.words) == (86_400, 365, "Last 12 months")
     asked = span(**{"from": "2020-01-01T00:00:00Z", "to": "2026-11-21T03:00:00Z"})
     assert (asked.step, asked.end - asked.start) == (86_400, timedelta(days=367))
-    found = span_of(RequestFactory().get("/", {"range": "15m"}), NOW, least_seconds=300)
+    found = span_of(
+        RequestFactory().get("/", {"range": "15m"}), NOW, known_since=lambda: OLD, least_seconds=300
+    )
     assert (found.key, found.end.minute % 5, found.end.second) == ("24h", 0, 0)
 
 
@@ -96,13 +98,16 @@ def test_ranges_reach_a_year_and_long_buckets_leave_short_ones_out() -> None:
         (timedelta(minutes=10), 300, "1h"),
         (timedelta(hours=7), 300, "6h"),
         (timedelta(days=9), 300, "24h"),
+        (None, 300, "1h"),
     ],
 )
 def test_without_a_range_the_longest_one_that_the_figures_fill_is_shown(
-    age: timedelta, least: int, key: str
+    age: timedelta | None, least: int, key: str
 ) -> None:
     request = RequestFactory().get("/")
-    found = span_of(request, NOW, known_since=lambda: NOW - age, least_seconds=least)
+    found = span_of(
+        request, NOW, known_since=lambda: NOW - age if age else None, least_seconds=least
+    )
     assert found.key == key
 
 
@@ -111,7 +116,10 @@ def test_a_short_time_has_short_buckets_where_they_can_be_read() -> None:
     assert ranges(300, fine)[:2] == ("15m", "1h")
     for asked, step in (({"range": "15m"}, 10), ({"range": "1h"}, 10), ({"range": "6h"}, 300)):
         request = RequestFactory().get("/", asked)
-        assert span_of(request, NOW, least_seconds=300, fine=fine).step == step
+        assert (
+            span_of(request, NOW, known_since=lambda: OLD, least_seconds=300, fine=fine).step
+            == step
+        )
 
 
 def test_the_ends_of_a_time_show_it_tomorrow_too() -> None:

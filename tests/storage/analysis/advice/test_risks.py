@@ -115,6 +115,7 @@ def test_bcache_forgets_its_settings_at_a_reboot(fields: dict[str, int], words: 
     backing = make.bcache(cset_uuid=make.CSET_UUID, **{**kernel, **fields})
     (risk,) = risks(make.lv(bcache=backing))
     assert words in risk.message
+    assert risks(make.lv(bcache=backing, tags=("tiercel",))) == (), "the agent restores them"
 
 
 def test_bcache_as_the_kernel_sets_it_is_no_risk() -> None:
