@@ -82,8 +82,8 @@ def test_who_keeps_the_disk_busy_is_named_in_one_message_within_three_minutes(
             # Which of the two is slow first is chance: the other one follows it without a message.
             alerts = Alert.objects.filter(code=CODE, resolved_at=None)
             assert {each.volume.label for each in alerts if each.volume} == {calm, greedy}
-            assert [each.cause for each in alerts if each.told_at is None] == [
-                each for each in alerts if each.told_at is not None
+            assert [each.cause for each in alerts if each.notified_at is None] == [
+                each for each in alerts if each.notified_at is not None
             ]
 
         begun = time.monotonic()

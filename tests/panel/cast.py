@@ -320,9 +320,9 @@ def alerts_of(party: Party) -> tuple[Alert, Silence]:
     alert = Alert.objects.create(
         fingerprint="f" * 32, family="drift", code="drift", severity="warning", rank=2,
         worst_rank=2, host=party.there.host, volume=party.there.volume, message="It differs.",
-        first_seen_at=now, present_since=now, opened_at=now, told_at=now,
+        first_seen_at=now, present_since=now, opened_at=now, notified_at=now,
     )  # fmt: skip
-    AlertEvent.objects.create(alert=alert, kind="opened", rank=2, is_told=True)
+    AlertEvent.objects.create(alert=alert, kind="opened", rank=2, is_notified=True)
     quiet = Silence.objects.create(
         volume=party.there.volume,
         code="unfinished",

@@ -52,7 +52,7 @@ BEGIN
     PERFORM public.event_write('alert.' || NEW.kind, NULL, coalesce(volume, ''),
         coalesce(host, ''), '{}', jsonb_build_object(
             'code', alert.code, 'severity', alert.severity, 'data_at_risk', NEW.rank = 0,
-            'is_told', NEW.is_told, 'tier', NEW.tier),
+            'is_told', NEW.is_notified, 'tier', NEW.tier),
         alert => alert.key);
     RETURN NULL;
 END $$;

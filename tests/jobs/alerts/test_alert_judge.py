@@ -44,7 +44,7 @@ class Clock:
             HostActivity.objects.update(at=self.now)
             alert_judge.judge(self.now)
             self.now += timedelta(seconds=every_seconds)
-        told = AlertEvent.objects.filter(id__gt=last, is_told=True).order_by("id")
+        told = AlertEvent.objects.filter(id__gt=last, is_notified=True).order_by("id")
         return list(told.values_list("kind", flat=True))
 
 
@@ -112,7 +112,7 @@ def test_the_volumes_of_a_group_carry_its_cause(clock: Clock) -> None:
     cause, effect = Alert.objects.get(code="pv_missing"), Alert.objects.get(code="ssd_lost")
     assert effect.cause == cause
     assert effect.volume == there.volume
-    assert effect.told_at is None
+    assert effect.notified_at is None
     show(there)
     assert clock.passes(minutes=10) == ["resolved"]
     assert not Alert.objects.open().exists()
@@ -279,7 +279,7 @@ def test_maintenance_of_the_host_hushes_it_until_its_end(clock: Clock) -> None:
     Host.objects.update(maintenance_since=clock.now, maintenance_until=until)
     show(there, array())
     assert clock.passes(every_seconds=300, minutes=55) == []
-    assert Alert.objects.get().hushed_by == "maintenance"
+    assert Alert.objects.get().muted_by == "maintenance"
     assert clock.passes(minutes=10) == ["remains"]
 
 
@@ -290,7 +290,7 @@ def test_a_silence_of_a_volume_hushes_its_own_problems_alone(clock: Clock) -> No
     for there in (one, other):
         show(there, finding("volume_inactive", subject="vg0/web", volume=there.volume.key))
     assert clock.passes(minutes=10) == ["opened"]
-    assert Alert.objects.get(hushed_by="silence").volume == one.volume
+    assert Alert.objects.get(muted_by="silence").volume == one.volume
     assert alert_actions.end_silence(Silence.objects.get(), make.staff_user())
     Silence.objects.update(until=clock.now)
     assert clock.passes(minutes=1) == ["remains"]
@@ -305,7 +305,7 @@ def test_who_acknowledges_is_named_and_nobody_is_told_again(clock: Clock) -> Non
     alert = Alert.objects.get()
     assert (alert.acknowledged_by, alert.acknowledged_reason) == (anna, "The disk is ordered.")
     event = AlertEvent.objects.get(kind="acknowledged")
-    assert (event.actor, event.is_told) == (anna, False)
+    assert (event.actor, event.is_notified) == (anna, False)
     show(there)
     assert clock.passes(minutes=5) == ["resolved"]
     assert not alert_actions.acknowledge(alert, anna, "Too late.", None)

@@ -113,7 +113,7 @@ def test_maintenance_hushes_its_host_and_what_is_left_afterwards_is_told() -> No
     world = World(maintained={1})
     world.begin(ARRAY)
     assert world.passes(hours=2) == []
-    assert world.alerts[ARRAY.fingerprint].hushed_by == "maintenance"
+    assert world.alerts[ARRAY.fingerprint].muted_by == "maintenance"
     world.maintained.clear()
     assert world.passes(minutes=2) == ["remains"]
 
@@ -127,10 +127,10 @@ def test_maintenance_hushes_what_follows_from_another_alert() -> None:
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
     assert world.alerts[LOST.fingerprint].cause == GROUP.fingerprint
-    assert world.alerts[LOST.fingerprint].hushed_by == "maintenance"
+    assert world.alerts[LOST.fingerprint].muted_by == "maintenance"
     world.maintained.clear()
     assert world.passes(minutes=1) == ["remains"]
-    assert world.alerts[LOST.fingerprint].hushed_by == ""
+    assert world.alerts[LOST.fingerprint].muted_by == ""
 
 
 @pytest.mark.parametrize("rule", [MuteRule(code="pv_missing"), MuteRule(volume_key="v1")])
@@ -138,10 +138,10 @@ def test_a_silence_of_the_cause_or_of_the_effect_hushes_the_effect(rule: MuteRul
     world = World(silences=[rule])
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
-    assert world.alerts[LOST.fingerprint].hushed_by == "silence"
+    assert world.alerts[LOST.fingerprint].muted_by == "silence"
     world.silences.clear()
     world.passes(minutes=1)
-    assert world.alerts[LOST.fingerprint].hushed_by == ""
+    assert world.alerts[LOST.fingerprint].muted_by == ""
 
 
 def test_what_outlasts_a_silenced_cause_is_told_after_a_while_as_after_any_cause() -> None:
@@ -150,7 +150,7 @@ def test_what_outlasts_a_silenced_cause_is_told_after_a_while_as_after_any_cause
     world.passes(minutes=10)
     world.end(GROUP)
     assert world.passes(minutes=4) == []
-    assert world.alerts[LOST.fingerprint].hushed_by == ""
+    assert world.alerts[LOST.fingerprint].muted_by == ""
     assert world.passes(minutes=6) == ["remains"]
     assert world.news[-1].text == "Its cause is resolved."
 
@@ -366,7 +366,9 @@ def test_whatever_happens_each_message_has_its_place(steps: list[tuple[str, int,
         # After half an hour of quiet circumstances nothing is left untold.
         cause = world.alerts.get(state.cause)
         if state.is_present and state.opened_at is not None:
-            assert state.told_at is not None or (cause is not None and cause.told_at is not None)
+            assert state.notified_at is not None or (
+                cause is not None and cause.notified_at is not None
+            )
     for one in PROBLEMS:
         is_open = False
         for fingerprint, kind in world.told:

@@ -133,13 +133,13 @@ class OrdinaryDay:
 
 def said() -> list[str]:
     """What they were told, with the minutes since the day began."""
-    rows = AlertEvent.objects.filter(is_told=True).select_related("alert").order_by("id")
+    rows = AlertEvent.objects.filter(is_notified=True).select_related("alert").order_by("id")
     return [f"{each.at:%H:%M} {each.kind} {each.alert.message}" for each in rows]
 
 
 def told() -> Counter[tuple[str, str]]:
     """Without the words to the next tiers: nobody acknowledges anything here."""
-    rows = AlertEvent.objects.filter(is_told=True).exclude(kind="escalated")
+    rows = AlertEvent.objects.filter(is_notified=True).exclude(kind="escalated")
     return Counter(rows.values_list("alert__family", "kind"))
 
 

@@ -46,7 +46,7 @@ def test_an_alert_comes_with_its_events_and_what_follows() -> None:
 
 
 def test_an_alert_says_what_was_told_to_whom() -> None:
-    unheard = alert(told_at=timezone.now())
+    unheard = alert(notified_at=timezone.now())
     mail_route("anna@example.org")
     route_to("https://hooks.example.org/x", name="On call")
     there = alert()
@@ -64,7 +64,7 @@ def test_an_alert_says_what_was_told_to_whom() -> None:
     )
     items = {each["key"]: each for each in staff().get("/alerts/").json()["items"]}
     assert (items[unheard.key]["messages"], items[there.key]["messages"]) == (none, some)
-    assert items[unheard.key]["told_at"], "due, but nobody hears of it"
+    assert items[unheard.key]["told_at"], "due, but without a recipient"
     body = staff().get(f"/alerts/{there.key}").json()
     assert body["messages"] == some
     assert sorted(

@@ -225,7 +225,9 @@ def test_what_was_unsent_at_the_backup_is_not_sent_to_people_after_the_restore(
     # What nobody had written a message about yet is listed too.
     assert [each[1:] for each in fates[3:]] == [(True, False, held)]
     assert rows(
-        there, "owner", "SELECT count(*) FROM jobs_alertevent WHERE is_told AND routed_at IS NULL"
+        there,
+        "owner",
+        "SELECT count(*) FROM jobs_alertevent WHERE is_notified AND routed_at IS NULL",
     ) == [(0,)]
     fate = "SELECT id, given_up_at IS NULL FROM "
     assert rows(there, "owner", f"{fate} panel_notice") == [(notice.pk, False)]

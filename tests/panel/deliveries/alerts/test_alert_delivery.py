@@ -348,8 +348,8 @@ def test_a_digest_is_about_the_hosts_of_its_route() -> None:
 
 def test_a_digest_says_what_is_silenced_or_acknowledged() -> None:
     mail_route(most_rank=-1, digest_hour=0)
-    alert(make.host(name="a"), hushed_by="silence")
-    alert(make.host(name="b"), hushed_by="maintenance")
+    alert(make.host(name="a"), muted_by="silence")
+    alert(make.host(name="b"), muted_by="maintenance")
     alert(make.host(name="c"), acknowledged_at=timezone.now(), acknowledged_reason="Ordered.")
     tasks.send_alerts()
     body = str(mail.outbox[0].body)

@@ -44,7 +44,7 @@ def test_each_route_gets_one_message_whatever_happened_at_that_moment() -> None:
 
 def test_what_is_not_to_be_told_becomes_no_message() -> None:
     mail_route()
-    event(alert(), is_told=False)
+    event(alert(), is_notified=False)
     assert routed() == []
 
 
@@ -109,7 +109,7 @@ def test_a_link_that_flaps_all_day_sends_nobody_more_than_six_mails(swing_minute
         alert_routing.route_events(now)
         deliver_due(ALERT_MESSAGES)
         now += timedelta(minutes=10)
-    told = AlertEvent.objects.filter(is_told=True).order_by("id").values_list("kind", flat=True)
+    told = AlertEvent.objects.filter(is_notified=True).order_by("id").values_list("kind", flat=True)
     assert "flapping" in told and len(told) <= 6, list(told)
     assert not AlertDelivery.objects.unsent().exists()
     mails = Counter(each.to[0] for each in mail.outbox)

@@ -77,10 +77,11 @@ def test_no_host_and_no_technology_is_named(volume: Volume) -> None:
     wrong(volume)
     tasks.send_notices()
     body = str(mail.outbox[0].body)
-    assert f"/my/volumes/{volume.key}/" in body
+    address = f"/my/volumes/{volume.key}/"
+    assert address in body
     assert "restart it once the problem is resolved" in body
     for word in ("stor-hel-03", "vg0", "secret", "lvm", "bcache"):
-        assert word not in body
+        assert word not in body.replace(address, ""), "random letters of the address do not count"
 
 
 @pytest.mark.parametrize(
@@ -114,8 +115,8 @@ def test_in_german_for_who_speaks_it(volume: Volume, vera: User) -> None:
     "fields",
     [
         {"opened_at": None},
-        {"hushed_by": "maintenance"},
-        {"hushed_by": "silence"},
+        {"muted_by": "maintenance"},
+        {"muted_by": "silence"},
         {"is_flapping": True},
         {"code": "drift"},
         {"code": "writeback_degraded"},
@@ -138,7 +139,7 @@ def test_what_is_mended_within_minutes_is_not_told(volume: Volume) -> None:
 
 def test_what_follows_from_another_alert_is_told_all_the_same(volume: Volume) -> None:
     cause = alert(code="pv_missing")
-    wrong(volume, cause=cause, told_at=None)
+    wrong(volume, cause=cause, notified_at=None)
     tasks.send_notices()
     assert len(mail.outbox) == 1
 

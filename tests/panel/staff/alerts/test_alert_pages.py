@@ -128,7 +128,9 @@ def test_an_alert_that_nobody_was_told_of_says_so(browser: Client) -> None:
     wrong(finding("pv_missing", subject="vg0"))
     alert = Alert.objects.get()
     old = "Nobody has acknowledged it: tier 2 is told."
-    AlertEvent.objects.create(alert=alert, kind="escalated", is_told=True, tier=2, rank=0, text=old)
+    AlertEvent.objects.create(
+        alert=alert, kind="escalated", is_notified=True, tier=2, rank=0, text=old
+    )
     alert_routing.route_events()
     page = text_of(browser, "alert", alert.key)
     assert "Tier 1 has no recipient for this alert." in page
