@@ -119,7 +119,7 @@ def assert_signed(job: Job, door: ByPage | ByApi) -> None:
     """Each operation of the job ended well, and the trail says who asked for it, by which door."""
     came_by, has_token = (Origin.PAGE, False) if isinstance(door, ByPage) else (Origin.API, True)
     for entry in AuditEntry.objects.filter(job_key=job.key):
-        assert (entry.actor, entry.door, bool(entry.token)) == (EMAIL, came_by, has_token)
+        assert (entry.actor, entry.origin, bool(entry.token)) == (EMAIL, came_by, has_token)
         if entry.phase == Phase.OUTCOME:
             assert entry.result == {"state": "done"}
 

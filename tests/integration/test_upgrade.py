@@ -106,7 +106,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
         first = changed(tab, machine, "Order for 4.90 EUR a month")
         job = first.job
         assert job is not None
-        assert (job.kind, job.state, job.door) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
+        assert (job.kind, job.state, job.origin) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
         assert (first.price_minor, first.currency, first.actor) == (490, "EUR", of.user)
         assert trail(job) == ADD_CACHE_TRAIL
         page = tab.url

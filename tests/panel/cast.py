@@ -117,7 +117,7 @@ def party(word: str) -> Party:
     there.volume.customer = customer
     there.volume.external_id, there.volume.guest = f"{word}-v1", f"{word}12 · vda"
     there.volume.save()
-    ordered = job(there, door=Origin.PORTAL)
+    ordered = job(there, origin=Origin.PORTAL)
     Line.objects.create(job=ordered, n=1, text=f"{word} output")
     step(ordered)
     end(ordered)

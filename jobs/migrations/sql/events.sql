@@ -12,7 +12,7 @@ DECLARE
 BEGIN
     SELECT key, customer_id INTO volume FROM public.storage_volume WHERE id = NEW.volume_id;
     SELECT key INTO host FROM public.storage_host WHERE id = NEW.host_id;
-    IF NEW.door = 'portal' OR NEW.price_minor IS NOT NULL THEN
+    IF NEW.origin = 'portal' OR NEW.price_minor IS NOT NULL THEN
         audience := volume.customer_id;
     END IF;
     IF NEW.state IN ('failed', 'needs_attention') THEN

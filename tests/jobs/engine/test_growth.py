@@ -132,7 +132,7 @@ def test_a_guest_that_cannot_be_told_leaves_the_job_to_a_person(
     with monkeypatch.context() as broken:
         broken.setattr(fake_host, "qmp", refuse)
         job = done(Kind.EXTEND_VOLUME, volume, Wish(2 * GIB))
-    assert (job.state, job.turned) == (State.NEEDS_ATTENTION, True)
+    assert (job.state, job.is_irrevocable) == (State.NEEDS_ATTENTION, True)
     assert "Cannot find device" in job.error["message"]
     resume(job, None)
     drive(job)

@@ -85,7 +85,7 @@ def test_a_lock_that_an_accepted_operation_meets_counts_from_the_first_time_too(
     assert (job.state, job.step_set.get().state) == (State.WAITING, StepState.PLANNED)
     pass_time(job, 3601)
     run(job)
-    assert (job.state, job.falls_back, job.error["code"]) == (State.FAILED, False, "busy")
+    assert (job.state, job.is_rolling_back, job.error["code"]) == (State.FAILED, False, "busy")
 
 
 def test_what_a_person_resumed_waits_anew(job: Job, agent: CachingAgent) -> None:
@@ -180,4 +180,4 @@ def test_a_job_that_waits_for_somebody_at_work_can_be_cancelled(
     assert job.state == State.WAITING
     Job.objects.filter(pk=job.pk).update(cancel_requested=True)
     run(job)
-    assert job.falls_back
+    assert job.is_rolling_back

@@ -58,13 +58,13 @@ def test_others_of_the_group_are_told_of(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("turns", "words"),
+    ("makes_irrevocable", "words"),
     [((False, True), "possible until step 2"), ((True, True), "not possible after start")],
 )
 def test_the_point_of_no_return_is_named(
-    client: Client, turns: tuple[bool, bool], words: str
+    client: Client, makes_irrevocable: tuple[bool, bool], words: str
 ) -> None:
-    steps = [{"verb": "cache.set", "turns": turn} for turn in turns]
+    steps = [{"verb": "cache.set", "makes_irrevocable": turn} for turn in makes_irrevocable]
     text = page(client, preview(scene(), *steps))
     assert words in text
     assert text.count("rollback not possible from here") == 1

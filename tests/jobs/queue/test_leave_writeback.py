@@ -72,7 +72,7 @@ def test_a_volume_on_a_broken_mirror_gets_a_job_to_writethrough_once() -> None:
     made = Job.objects.get()
     assert (made.kind, made.volume, made.dry_run) == (Kind.SET_CACHE, there.volume, False)
     assert (made.wish["cache"]["mode"], made.wish["cache"]["name"]) == ("writethrough", POOL)
-    assert (made.actor, made.door) == (None, Origin.POLICY)
+    assert (made.actor, made.origin) == (None, Origin.POLICY)
     assert "mirror" in made.line_set.get().text
     assert leave_due() == 0
     end(made)

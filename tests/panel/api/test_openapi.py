@@ -230,7 +230,7 @@ def _world() -> tuple[Program, Program, Scene]:
     plan = CachePlan.objects.create(name="Fast", size_bytes=GIB, price_minor=490, currency="EUR")
     there.volume.cache_plan = plan
     there.volume.save()
-    made = job(there, door="portal", error={"code": "x", "message": "m", "correction": "c"})
+    made = job(there, origin="portal", error={"code": "x", "message": "m", "correction": "c"})
     step(made)
     now = timezone.now()
     mandate = {"currency": "EUR", "cap_charge_minor": 490, "cap_period_minor": 490}

@@ -267,7 +267,7 @@ def test_terminate_switches_volumes_off_by_jobs_and_bars_the_customer() -> None:
         {"job": retiring.key, "volume": there.volume.key, "state": State.QUEUED}
     ]
     assert said["undo_hours"] == there.there.host.undo_hours
-    assert (retiring.kind, retiring.door) == (Kind.RETIRE_VOLUME, Origin.API)
+    assert (retiring.kind, retiring.origin) == (Kind.RETIRE_VOLUME, Origin.API)
     assert retiring.token == "billing"
     assert Customer.objects.get().suspended_at is not None
     assert ok(call("terminate", ACME), 202)["jobs"] == said["jobs"]
@@ -309,7 +309,7 @@ def test_a_change_of_plan_is_an_order_without_authorisation(settings: Settings) 
     told = ok(call("change-plan", said, id="change1"), 202)
     order = Order.objects.get()
     assert (told["order"], told["job"]) == (order.key, Job.objects.get().key)
-    assert (order.state, order.to_plan, order.door) == (OrderState.RUNNING, fast, Origin.API)
+    assert (order.state, order.to_plan, order.origin) == (OrderState.RUNNING, fast, Origin.API)
     assert ok(call("change-plan", said, id="change1"), 202)["order"] == order.key
     problem(call("change-plan", said), 409, "order_running")
     assert Order.objects.count() == 1

@@ -86,7 +86,7 @@ def test_a_plan_that_staff_gave_costs_what_it_costs() -> None:
 
 def test_what_was_sold_before_there_were_orders_keeps_its_price() -> None:
     acme, fast = shop(), plan()
-    sold = job(acme.there, cache_plan=fast, price_minor=390, currency="EUR", door="portal")
+    sold = job(acme.there, cache_plan=fast, price_minor=390, currency="EUR", origin="portal")
     end(sold)
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
     assert months() == [("Fast", 390)]

@@ -51,7 +51,7 @@ def test_the_unfinished_job_shows_itself_with_its_steps(staff: Client) -> None:
 def test_the_point_of_no_return_is_marked_in_the_page_as_on_the_jobs_own(staff: Client) -> None:
     there = scene()
     running = job(there)
-    step(running, turns=True)
+    step(running, makes_irrevocable=True)
     own = staff.get(reverse("job", args=[running.key])).content.decode()
     for text in (work(staff, there).content.decode(), own):
         assert text.count("rollback not possible from here") == 1
