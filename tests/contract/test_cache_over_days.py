@@ -25,7 +25,7 @@ def renewed(agent: Agent, name: str, pool: str) -> None:
 
 
 @pytest.mark.thorough
-def test_a_full_cache_of_which_nobody_reads_is_found_until_it_was_replaced(
+def test_a_full_cache_without_reads_is_found_until_it_was_replaced(
     agent: Agent, world: World
 ) -> None:
     name, pool = agent.wide_cached()

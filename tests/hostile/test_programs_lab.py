@@ -78,7 +78,7 @@ def held(world: LabWorld, command: str) -> Iterator[None]:
         world.lab.run("systemctl kill -s KILL guest-web12; systemctl stop guest-web12; true")
 
 
-def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(world: LabWorld) -> None:
+def test_a_libvirt_that_hangs_keeps_no_one_from_the_group(world: LabWorld) -> None:
     agent = Agent(world)
     volume = agent.volume()
     path, domain = f"/dev/vg0/{volume}", str(uuid.uuid4())
@@ -104,7 +104,7 @@ def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(world: LabWorld) -> No
 
 
 @pytest.mark.parametrize("rubbish", RUBBISH.values(), ids=RUBBISH.keys())
-def test_a_monitor_that_never_ends_keeps_nobody_from_the_group(
+def test_a_monitor_that_never_ends_keeps_no_one_from_the_group(
     world: LabWorld, rubbish: bytes
 ) -> None:
     agent = Agent(world)

@@ -56,7 +56,7 @@ def test_neither_housekeeping_nor_redis_nor_mail_server_loses_or_doubles_a_messa
     told.wait_for("alert.opened", "alert.resolved")
 
 
-def test_a_disk_that_an_array_loses_is_told_once_with_what_it_concerns(
+def test_a_disk_that_an_array_loses_notifies_once_with_what_it_concerns(
     make_fake_machine: Callable[..., FakeMachine],
     enrol: Callable[[Machine, str], Host],
     person: Person,

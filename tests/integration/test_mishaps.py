@@ -220,7 +220,7 @@ def lose_ssd(watch: Watch, cached: CachedBySpare, mode: str) -> None:
 @pytest.mark.xdist_group("lab")
 @pytest.mark.timeout(5400)
 @pytest.mark.parametrize("machine", ["lab"], indirect=True)
-def test_each_mishap_of_a_real_host_is_told_once_and_so_is_its_end(
+def test_each_mishap_of_a_real_host_notifies_once_and_so_does_its_end(
     watch: Watch, machine: LabMachine, person: Person, found: Volume
 ) -> None:
     mishaps = LabMishaps(machine)
@@ -256,7 +256,7 @@ def test_each_mishap_of_a_real_host_is_told_once_and_so_is_its_end(
 @pytest.mark.xdist_group("lab")
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize("machine", ["lab"], indirect=True)
-def test_metadata_that_is_full_is_told_once_and_so_is_its_end(
+def test_metadata_that_is_full_notifies_once_and_so_does_its_end(
     watch: Watch, machine: LabMachine, person: Person
 ) -> None:
     mishaps, name = LabMishaps(machine), "metadata full"
@@ -273,7 +273,7 @@ def test_metadata_that_is_full_is_told_once_and_so_is_its_end(
 @pytest.mark.xdist_group("lab")
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize("machine", ["lab"], indirect=True)
-def test_a_restart_into_another_kernel_is_told_once_and_so_is_its_end(
+def test_a_restart_into_another_kernel_notifies_once_and_so_does_its_end(
     watch: Watch, machine: LabMachine, found: Volume, person: Person
 ) -> None:
     """The last of this file: the machine's disks may have other names afterwards."""

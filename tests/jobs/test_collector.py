@@ -226,7 +226,7 @@ def test_a_host_whose_rows_wait_for_the_database_is_asked_again(
     assert meanwhile == [collector.CollectionRound(sampled=1)]
 
 
-def test_what_nobody_foresaw_of_one_host_does_not_end_the_round_of_the_others(
+def test_an_unforeseen_error_of_one_host_does_not_end_the_round_of_the_others(
     fake_server: FakeServer, sshd: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, odd = fake_record(fake_server), sshd(lambda request: {"volumes": []}).host()

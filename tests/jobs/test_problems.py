@@ -53,7 +53,7 @@ def test_a_host_that_answers_and_reports_nothing_has_no_problem() -> None:
     assert tallies(NOW()) == {}
 
 
-def test_a_host_that_nobody_has_heard_of_for_some_rounds_is_silent() -> None:
+def test_a_host_without_answers_for_some_rounds_is_silent() -> None:
     (problem,) = problems(host(last_seen_at=NOW() - LONG_AGO))
     assert (problem.code, problem.severity, problem.rank) == ("silent", "error", 1)
     assert problem.message == "Silent for 2 h."
@@ -255,7 +255,7 @@ def test_only_the_worst_groups_are_read() -> None:
     assert count == 3
 
 
-def test_problems_of_unknown_codes_are_told_apart_by_their_words_but_for_numbers() -> None:
+def test_problems_of_unknown_codes_are_distinguished_by_their_words_but_for_numbers() -> None:
     messages = ("sda has 3 bad blocks.", "sda has 17 bad blocks.", "The fan stands still.")
     for message in messages:
         host(problems=[told("new_thing", message=message)])
@@ -263,7 +263,7 @@ def test_problems_of_unknown_codes_are_told_apart_by_their_words_but_for_numbers
     assert sorted(group.count for group in groups) == [1, 2]
 
 
-def test_jobs_are_told_apart_by_what_was_wanted_and_what_went_wrong() -> None:
+def test_jobs_are_distinguished_by_what_was_wanted_and_what_went_wrong() -> None:
     for code in ("no_space", "no_space", "busy"):
         end(job(scene()), State.FAILED, error={"code": code, "message": "x"})
     groups, _ = grouped(NOW(), {"job_failed"}, 20, 3)
@@ -304,7 +304,7 @@ def test_disks_that_cannot_be_read_for_a_day_though_they_were_before_are_a_probl
     assert codes(there) == []
 
 
-def test_a_host_without_smartctl_is_told_what_to_type() -> None:
+def test_a_host_without_smartctl_gets_the_command_to_type() -> None:
     there = host()
     record_smart(there, reply(installed=False), "boot", NOW())
     (problem,) = problems(there)

@@ -27,7 +27,7 @@ def found_in(text: str, party: Party) -> list[str]:
 
 
 @pytest.mark.parametrize("role", ["viewer", "owner"])
-def test_a_walk_through_every_link_meets_nobody_else_no_host_and_no_technology(
+def test_a_walk_through_every_link_meets_no_other_customer_no_host_and_no_technology(
     people: Cast, role: str
 ) -> None:
     seen = {path: said.content.decode() for path, said in walk(people.clients[role])}

@@ -58,7 +58,7 @@ def controllers_disk(**fields: Any) -> dict[str, Any]:
             **fields}  # fmt: skip
 
 
-def test_a_disk_behind_a_controller_that_gives_no_verdict_is_told() -> None:
+def test_a_disk_behind_a_controller_that_gives_no_verdict_is_reported() -> None:
     refusing = controllers_disk(smart_support={"available": False})
     whole = sas("M", "S3")
     volume = {"smartctl": {"version": [7, 3], "exit_status": 4},
@@ -123,7 +123,9 @@ def test_blocks_that_were_replaced_have_many_names(name: str) -> None:
     assert codes(document, {"reallocated": 0}) == ["reallocated_rose"]
 
 
-def test_sectors_that_cannot_be_read_now_are_told_at_once_and_until_a_person_accepts_them() -> None:
+def test_sectors_that_cannot_be_read_now_are_reported_at_once_and_until_a_person_accepts_them() -> (
+    None
+):
     rows = [attribute(197, "Current_Pending_Sector", 5), attribute(198, "Offline_Uncorrectable", 2)]
     health = health_of(ata("M", "S", rows, rotation_rpm=7200))
     counts = error_counts(health)

@@ -414,7 +414,7 @@ DUPLICATES = {
 
 @pytest.mark.parametrize("release", DUPLICATES)
 @pytest.mark.parametrize("dashes", [True, False])
-def test_a_physical_volume_on_two_devices_is_told_though_lvm_ends_well(
+def test_a_physical_volume_on_two_devices_is_reported_though_lvm_ends_well(
     release: str, dashes: bool
 ) -> None:
     uuid = uuid_of("/dev/sda")

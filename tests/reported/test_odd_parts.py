@@ -132,7 +132,9 @@ def test_what_has_no_list_of_things_is_no_inventory(data: Any) -> None:
         ("consistent", ABSENT),
     ],
 )
-def test_a_field_of_the_host_itself_blinds_no_volume_and_is_told(field: str, value: Any) -> None:
+def test_a_field_of_the_host_itself_blinds_no_volume_and_is_reported(
+    field: str, value: Any
+) -> None:
     facts = decode(changed(full(), (field,), value))
     assert [lv.name for lv in facts.lvs] == [lv.name for lv in decode(full()).lvs]
     assert [each.code for each in findings_of(facts, ())].count("unread_facts") == 1
@@ -140,7 +142,7 @@ def test_a_field_of_the_host_itself_blinds_no_volume_and_is_told(field: str, val
     assert facts.stale or not facts.consistent or field not in {"consistent", "stale"}
 
 
-def test_what_an_older_agent_never_sent_is_not_told() -> None:
+def test_what_an_older_agent_never_sent_is_not_reported() -> None:
     document = full()
     for field in ("orphans", "backings", "lvm_version", "kernel", "boot_id"):
         del document[field]

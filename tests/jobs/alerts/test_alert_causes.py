@@ -50,7 +50,7 @@ def test_an_alert_is_as_grave_as_the_gravest_that_follows_from_it() -> None:
     assert world.alerts[REBUILD.fingerprint].seen.rank == 2
 
 
-def test_data_at_risk_that_joins_a_warning_is_told() -> None:
+def test_data_at_risk_that_joins_a_warning_notifies() -> None:
     world = World()
     world.begin(REBUILD)
     assert world.passes(minutes=5) == ["opened"]
@@ -71,7 +71,7 @@ def test_an_array_that_is_rebuilt_stays_one_alert_with_its_volumes() -> None:
     assert world.passes(minutes=20) == ["resolved"]
 
 
-def test_data_at_risk_under_a_warning_of_a_host_that_fell_silent_is_told() -> None:
+def test_data_at_risk_under_a_warning_of_a_host_that_fell_silent_notifies() -> None:
     world = World()
     world.begin(SILENT, REBUILD, ON_ONE_LEG)
     assert "opened" in world.passes(seconds=60)
@@ -88,7 +88,7 @@ def test_volumes_that_lose_their_ssd_together_are_one_alert() -> None:
     assert [kind for _, kind in world.told] == ["opened"]
 
 
-def test_what_outlasts_its_cause_is_told_after_a_while() -> None:
+def test_what_outlasts_its_cause_notifies_after_a_while() -> None:
     world = World()
     volume = problem("volume_inactive", volume_key="v1", subject="vg0/web")
     group = problem("pv_missing", subject="vg0")

@@ -118,7 +118,7 @@ def test_the_volumes_of_a_group_carry_its_cause(clock: Clock) -> None:
     assert not Alert.objects.open().exists()
 
 
-def test_each_failing_disk_behind_a_raid_controller_is_told(clock: Clock) -> None:
+def test_each_failing_disk_behind_a_raid_controller_is_reported(clock: Clock) -> None:
     there = scene()
     show(there)
 
@@ -139,7 +139,7 @@ def test_each_failing_disk_behind_a_raid_controller_is_told(clock: Clock) -> Non
     assert list(subjects) == ["/dev/bus/0 megaraid,3", "/dev/bus/0 megaraid,4"]
 
 
-def test_a_second_volume_in_writeback_on_one_ssd_is_told_too(clock: Clock) -> None:
+def test_a_second_volume_in_writeback_on_one_ssd_notifies_too(clock: Clock) -> None:
     there = scene()
     show(there)
 
@@ -179,7 +179,7 @@ def test_an_alert_of_a_disk_goes_on_when_an_upgrade_tells_it_by_its_serial(clock
     assert Alert.objects.get().resolved_at is None
 
 
-def test_a_failing_disk_that_drops_off_is_told_until_somebody_accepts_it(clock: Clock) -> None:
+def test_a_failing_disk_that_drops_off_is_reported_until_a_person_accepts_it(clock: Clock) -> None:
     there, hours = scene(), iter(range(9))
     show(there)
     failing = disk(ata("ST8000NM000A", "H1", [], passed=False))
@@ -238,7 +238,7 @@ def test_a_disk_that_its_array_lacks_comes_with_the_arrays_alert_at_the_next_rea
 
 
 @pytest.mark.parametrize("minutes", [0, 20])
-def test_a_second_disk_lost_within_the_hour_of_a_degraded_array_is_told(minutes: int) -> None:
+def test_a_second_disk_lost_within_the_hour_of_a_degraded_array_notifies(minutes: int) -> None:
     """The array's alert stands for the one that it lacks."""
     world = World()
     world.begin(rounds.problem("array_degraded", subject="md0", since=world.now))
@@ -263,7 +263,7 @@ def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:
     assert clock.passes(minutes=10) == ["resolved", "resolved"]
 
 
-def test_a_failed_job_is_told_at_once_and_over_with_the_next_one(clock: Clock) -> None:
+def test_a_failed_job_notifies_at_once_and_is_over_with_the_next_one(clock: Clock) -> None:
     there = scene()
     failed = job(there)
     end(failed, State.FAILED, error={"code": "cmd_failed", "message": "m", "correction": "c"})
@@ -296,7 +296,7 @@ def test_a_silence_of_a_volume_hushes_its_own_problems_alone(clock: Clock) -> No
     assert clock.passes(minutes=1) == ["remains"]
 
 
-def test_who_acknowledges_is_named_and_nobody_is_told_again(clock: Clock) -> None:
+def test_who_acknowledges_is_named_and_no_one_is_notified_again(clock: Clock) -> None:
     there, anna = scene(), make.staff_user("anna@example.org")
     show(there, array())
     clock.passes(minutes=1)

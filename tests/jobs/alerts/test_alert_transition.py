@@ -13,7 +13,7 @@ from jobs.alerts.alert_state import MuteRule
 from tests.jobs.alerts.rounds import ARRAY, SILENT, START, World, problem
 
 
-def test_a_problem_is_told_once_and_once_that_it_is_over() -> None:
+def test_a_problem_notifies_once_and_once_when_it_is_over() -> None:
     world = World()
     world.begin(ARRAY)
     assert world.passes(minutes=20) == ["opened"]
@@ -22,7 +22,7 @@ def test_a_problem_is_told_once_and_once_that_it_is_over() -> None:
     assert world.alerts == {}
 
 
-def test_data_at_risk_is_told_at_once_and_others_after_their_hold() -> None:
+def test_data_at_risk_notifies_at_once_and_others_after_their_hold() -> None:
     world = World()
     world.begin(ARRAY)
     assert world.passes(seconds=20) == ["opened"]
@@ -76,7 +76,7 @@ def test_a_silent_host_hides_what_follows_and_what_is_not_seen_then_is_not_over(
     assert world.passes(minutes=10) == ["resolved", "resolved"]
 
 
-def test_data_at_risk_is_told_though_its_host_has_just_stopped_answering() -> None:
+def test_data_at_risk_notifies_though_its_host_has_just_stopped_answering() -> None:
     world = World()
     world.begin(SILENT, ARRAY)  # the last thing that the host said
     assert world.passes(seconds=60) == ["opened"]
@@ -109,7 +109,7 @@ def test_a_trouble_of_figures_is_over_when_two_judgements_find_it_gone() -> None
     assert world.passes(minutes=12) == ["resolved"]
 
 
-def test_maintenance_hushes_its_host_and_what_is_left_afterwards_is_told() -> None:
+def test_maintenance_mutes_its_host_and_what_is_left_afterwards_notifies() -> None:
     world = World(maintained={1})
     world.begin(ARRAY)
     assert world.passes(hours=2) == []
@@ -144,7 +144,7 @@ def test_a_silence_of_the_cause_or_of_the_effect_hushes_the_effect(rule: MuteRul
     assert world.alerts[LOST.fingerprint].muted_by == ""
 
 
-def test_what_outlasts_a_silenced_cause_is_told_after_a_while_as_after_any_cause() -> None:
+def test_what_outlasts_a_silenced_cause_notifies_after_a_while_as_after_any_cause() -> None:
     world = World(silences=[MuteRule(code="pv_missing")])
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
@@ -155,7 +155,7 @@ def test_what_outlasts_a_silenced_cause_is_told_after_a_while_as_after_any_cause
     assert world.news[-1].text == "Its cause is resolved."
 
 
-def test_what_began_and_ended_in_maintenance_is_told_to_nobody() -> None:
+def test_what_began_and_ended_in_maintenance_notifies_no_one() -> None:
     world = World(maintained={1})
     world.begin(ARRAY)
     world.passes(hours=1)
@@ -184,7 +184,7 @@ def test_a_silence_hushes_what_agrees_with_all_of_it(rule: MuteRule, is_muted: b
     assert world.passes(minutes=2) == (["remains"] if is_muted else [])
 
 
-def test_a_silence_after_the_message_leaves_the_end_to_be_told() -> None:
+def test_a_silence_after_the_message_leaves_the_end_to_be_notified() -> None:
     world = World()
     world.begin(ARRAY)
     world.passes(minutes=5)
@@ -194,7 +194,7 @@ def test_a_silence_after_the_message_leaves_the_end_to_be_told() -> None:
     assert world.passes(minutes=10) == ["resolved"]
 
 
-def test_what_nobody_acknowledges_goes_to_the_next_tiers() -> None:
+def test_what_is_not_acknowledged_goes_to_the_next_tiers() -> None:
     world = World()
     world.begin(ARRAY)
     assert world.passes(minutes=29) == ["opened"]
@@ -242,7 +242,7 @@ def test_worse_reopens_what_was_acknowledged() -> None:
     assert world.alerts[ARRAY.fingerprint].acknowledged_at is None
 
 
-def test_the_loss_of_the_last_redundant_disk_is_told_though_the_first_was_acknowledged() -> None:
+def test_the_loss_of_the_last_redundant_disk_notifies_though_the_first_was_acknowledged() -> None:
     world = World()
     first = problem("array_weakened", subject="md0", rank=1)
     world.begin(first)
@@ -252,7 +252,7 @@ def test_the_loss_of_the_last_redundant_disk_is_told_though_the_first_was_acknow
     assert world.passes(minutes=5) == ["worsened"]
 
 
-def test_a_state_that_goes_up_and_down_is_told_at_most_every_half_hour() -> None:
+def test_a_state_that_goes_up_and_down_notifies_at_most_every_half_hour() -> None:
     world = World()
     better = problem("array_recovering", subject="md0", rank=2)
     world.begin(ARRAY)

@@ -84,7 +84,7 @@ def test_no_24_hours_of_irregular_swings_send_more_than_six_messages(
         assert seventh - first >= timedelta(days=1), world.told
 
 
-def test_three_short_times_are_told_to_be_over_once_half_an_hour_has_been_calm() -> None:
+def test_three_short_times_are_notified_as_over_once_half_an_hour_has_been_calm() -> None:
     world = World()
     for _ in range(3):
         world.begin(SILENT)
@@ -125,7 +125,7 @@ def a_day_of(there: int, gone: int) -> World:
     return world
 
 
-def test_what_comes_back_within_a_day_of_its_escalation_is_told_to_all_who_heard_of_it() -> None:
+def test_what_comes_back_within_a_day_of_its_escalation_notifies_all_who_heard_of_it() -> None:
     world = World()
     world.begin(SILENT)
     assert world.passes(minutes=35) == ["opened", "escalated"]
@@ -138,7 +138,7 @@ def test_what_comes_back_within_a_day_of_its_escalation_is_told_to_all_who_heard
     assert world.passes(hours=1) == ["remains", "escalated"]
 
 
-def test_what_flapped_and_stays_is_told_once_it_is_there_for_good() -> None:
+def test_what_flapped_and_stays_notifies_once_it_is_there_for_good() -> None:
     world = World()
     for _ in range(4):
         world.begin(SILENT)

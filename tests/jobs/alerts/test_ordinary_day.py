@@ -144,7 +144,7 @@ def told() -> Counter[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("minutes_an_hour", [10, pytest.param(60, marks=pytest.mark.long)])
-def test_a_day_of_ordinary_load_is_told_to_nobody(
+def test_a_day_of_ordinary_load_notifies_no_one(
     make_fake_host: Callable[..., FakeHost], minutes_an_hour: int
 ) -> None:
     minutes = 24 * minutes_an_hour
@@ -158,7 +158,7 @@ def test_a_day_of_ordinary_load_is_told_to_nobody(
 @pytest.mark.parametrize(
     "family", ["array", "cache_dirty_stuck", "cache_metadata_full", "volume_slow"]
 )
-def test_an_hour_of_trouble_in_such_a_day_is_told_once_and_so_is_its_end(
+def test_an_hour_of_trouble_in_such_a_day_notifies_once_and_so_does_its_end(
     family: str, make_fake_host: Callable[..., FakeHost]
 ) -> None:
     day = OrdinaryDay(make_fake_host(), minutes=2 * 60)
@@ -171,7 +171,7 @@ def test_an_hour_of_trouble_in_such_a_day_is_told_once_and_so_is_its_end(
     assert told() == {(family, "opened"): 1, (family, "resolved"): 1}, "\n".join(said())
 
 
-def test_a_restart_into_another_kernel_is_told_once_and_so_is_its_end(
+def test_a_restart_into_another_kernel_notifies_once_and_so_does_its_end(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
     day = OrdinaryDay(make_fake_host(), minutes=60)

@@ -170,7 +170,7 @@ def test_a_pvmove_that_began_after_the_plan_is_waited_for_by_the_step(
     assert run(job).state == State.SUCCEEDED
 
 
-def test_a_job_that_waits_for_somebody_at_work_can_be_cancelled(
+def test_a_job_that_waits_for_a_person_at_work_can_be_cancelled(
     job: Job, agent: CachingAgent
 ) -> None:
     agent.before["cache.attach"] = lambda request: move_by_hand(agent)

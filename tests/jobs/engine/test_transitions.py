@@ -147,7 +147,7 @@ def test_a_volume_has_one_unfinished_job() -> None:
         job(State.WAITING, volume=volume)
 
 
-def test_the_database_refuses_states_nobody_knows() -> None:
+def test_the_database_refuses_unknown_states() -> None:
     with pytest.raises(IntegrityError, match="job_"), transaction.atomic():
         Job.objects.filter(pk=job().pk).update(state="asleep")
     with pytest.raises(IntegrityError, match="job_running_has_lease"), transaction.atomic():

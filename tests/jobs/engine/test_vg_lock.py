@@ -252,7 +252,7 @@ def test_who_sends_a_step_is_said_to_an_agent_that_knows_panels(
 
 
 @pytest.mark.parametrize("version", ["", "0.2.9", "9", "x"])
-def test_an_older_agent_is_not_told_of_panels(version: str) -> None:
+def test_an_older_agent_gets_no_panels(version: str) -> None:
     assert panel_identity.named_to(make.host(hello={"agent": version})) is None
 
 

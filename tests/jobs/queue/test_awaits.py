@@ -46,7 +46,7 @@ def submit(volume: Volume, awaits: str = "the billing system's answer") -> Job:
     )
 
 
-def test_nobody_is_told_of_it_and_whoever_hears_of_it_does_nothing(
+def test_no_worker_is_notified_of_it_and_one_that_hears_of_it_does_nothing(
     waiting: Job, told: list[int]
 ) -> None:
     assert told == []

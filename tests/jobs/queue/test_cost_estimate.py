@@ -50,7 +50,7 @@ def test_a_preview_says_time_waiting_dirty_data_room_and_the_way_back(client: Cl
     assert "LVM locks the volume group" not in text, "nobody else is there to wait"
 
 
-def test_others_of_the_group_are_told_of(client: Client) -> None:
+def test_others_of_the_group_are_named(client: Client) -> None:
     there = scene(more_lvs=(make.lv("db1"), make.lv("db2", open_count=0)))
     text = page(client, preview(there, {"verb": "cache.attach"}))
     assert "2, 1 in use" in text

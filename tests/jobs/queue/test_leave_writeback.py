@@ -60,7 +60,7 @@ def told(
     outline(there.host, facts, placements, there.host.last_seen_at or there.host.created_at)
 
 
-def test_where_nobody_allowed_it_nothing_is_done() -> None:
+def test_where_it_is_not_allowed_nothing_is_done() -> None:
     assert Host._meta.get_field("leaves_writeback").default is False
     writeback(allowed=False)
     assert leave_due() == 0 and not Job.objects.exists()
@@ -99,7 +99,7 @@ def test_a_mirror_that_lost_its_last_disk_was_not_whole_again() -> None:
     assert leave_due() == 0 and Job.objects.count() == 1
 
 
-def test_a_volume_that_lies_elsewhere_by_now_keeps_nobody_from_it() -> None:
+def test_a_volume_that_lies_elsewhere_by_now_prevents_nothing() -> None:
     gone = writeback(label="gone")
     Placement.objects.filter(volume=gone.volume).update(until=timezone.now())
     there = writeback(label="there")

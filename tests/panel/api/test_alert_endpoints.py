@@ -45,7 +45,7 @@ def test_an_alert_comes_with_its_events_and_what_follows() -> None:
     assert staff().get(f"/alerts/{effect.key}").json()["cause"]["key"] == there.key
 
 
-def test_an_alert_says_what_was_told_to_whom() -> None:
+def test_an_alert_says_which_messages_went_to_whom() -> None:
     unheard = alert(notified_at=timezone.now())
     mail_route("anna@example.org")
     route_to("https://hooks.example.org/x", name="On call")
@@ -170,7 +170,7 @@ def test_a_kind_that_no_alert_can_have_is_neither_silenced_nor_looked_for() -> N
     assert staff().send("post", "/silences/", body).status_code == 201
 
 
-def test_whoever_changes_who_is_told_stands_in_the_security_log() -> None:
+def test_a_change_of_recipients_is_in_the_security_log_with_its_person() -> None:
     program = staff()
     given = {"name": "Pager", "kind": "slack", "address": "https://example.org/hook"}
     path = f"/alert-routes/{program.send('post', '/alert-routes/', given).json()['key']}"
@@ -326,7 +326,7 @@ def test_the_messages_to_a_route_are_listed_and_one_that_was_given_up_is_sent_ag
     assert staff().send("post", stranger).status_code == 404
 
 
-def test_whoever_is_told_sets_their_own_quiet_hours_and_pause() -> None:
+def test_recipients_set_their_own_quiet_hours_and_pause() -> None:
     program = staff("operator")
     mine = AlertRoute.objects.create(name="Me", kind="email", user=program.user, most_rank=0)
     others = mail_route("ben@example.org")
@@ -374,7 +374,7 @@ def test_own_quiet_hours_that_make_no_sense_are_refused(body: dict[str, Any], po
     assert pointer in [each["pointer"] for each in answer.json()["errors"]]
 
 
-def test_a_test_to_somebody_who_left_is_refused_and_says_why() -> None:
+def test_a_test_to_a_person_who_left_is_refused_and_says_why() -> None:
     route = mail_route()
     route.user.staff_role = ""
     route.user.save()

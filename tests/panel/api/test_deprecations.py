@@ -107,7 +107,7 @@ def test_an_answer_to_each_old_form_says_so(asking: Program) -> None:
 
 
 @pytest.mark.django_db
-def test_no_other_request_is_told(asking: Program) -> None:
+def test_no_other_request_gets_a_deprecation(asking: Program) -> None:
     person = make.user()
     for path in ("/events/", "/alerts/?data_at_risk=true", "/silences/", f"/people/{person.key}"):
         answer = asking.get(path)
@@ -137,7 +137,7 @@ def test_the_description_says_it(method: str, path: str, form: Deprecation) -> N
     assert {"Deprecation", "Sunset", "Link"} <= set(of_success["headers"])
 
 
-def test_of_several_old_forms_the_earliest_dates_are_told_and_all_links() -> None:
+def test_of_several_old_forms_the_earliest_dates_are_sent_and_all_links() -> None:
     old, older = Deprecation("a", date(2027, 2, 1)), Deprecation("b", date(2027, 1, 1))
     told = headers_of([old, older])
     assert told["Deprecation"] == f"@{int(datetime(2027, 1, 1, tzinfo=UTC).timestamp())}"

@@ -18,7 +18,7 @@ def host_with_an_array(**fields: object) -> Host:
     return scene(make.lv(), arrays=(make.array(**fields),)).host
 
 
-def test_a_rebuild_is_told_with_its_speed_and_end() -> None:
+def test_a_rebuild_is_reported_with_its_speed_and_end() -> None:
     host = host_with_an_array(
         degraded_count=1, sync_action="recover", sync_done_sectors=10, sync_total_sectors=100,
         sync_speed_kib=9, mismatch_sectors=2,

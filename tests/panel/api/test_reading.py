@@ -110,7 +110,7 @@ def test_the_books_of_a_volume_are_changed_in_part(asking: Program) -> None:
     assert (body["customer"], body["label"], body["external_id"]) == (None, "db", "vps-1")
 
 
-def test_a_volume_goes_to_another_customer_by_way_of_nobody(asking: Program) -> None:
+def test_a_volume_goes_to_another_customer_by_way_of_none(asking: Program) -> None:
     there, acme, zebra = scene(), make.customer("Acme"), make.customer("Zebra")
     path = f"/volumes/{there.volume.key}"
     asking.send("patch", path, {"customer": acme.key})

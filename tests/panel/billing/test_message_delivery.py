@@ -257,7 +257,7 @@ def test_a_slow_billing_system_holds_up_a_few_workers_and_no_more(order: Order) 
         busy.close()
 
 
-def test_questions_that_nobody_waits_for_are_forgotten_and_what_was_given_up_is_not(
+def test_questions_without_a_waiting_order_are_forgotten_and_what_was_given_up_is_not(
     order: Order,
 ) -> None:
     authorisation.cancel_order(order, None)

@@ -215,7 +215,7 @@ def test_a_link_signs_an_owner_in_and_leads_to_the_plans() -> None:
     assert said["seconds"] == 60
 
 
-def test_a_link_is_told_once_and_kept_nowhere() -> None:
+def test_a_link_is_shown_once_and_kept_nowhere() -> None:
     acme()
     token = ok(call("login-link", ACME, id="link"))["url"].rpartition("/")[2]
     problem(call("login-link", ACME, id="link"), 409, "told_once")

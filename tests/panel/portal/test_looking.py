@@ -54,7 +54,7 @@ def test_every_page_of_a_strangers_volume_or_change_is_not_there() -> None:
     assert client.get(path).status_code == client.post(path).status_code == 404
 
 
-def test_a_volume_that_lies_on_ssd_is_not_told_that_it_waits_for_slow_disks() -> None:
+def test_a_volume_that_lies_on_ssd_is_not_said_to_wait_for_slow_disks() -> None:
     acme = shop(lv=make.lv("vm-101-disk-0", kname="dm-4", pvs=("md0",)))
     plan()
     text = seen(browser(acme.owner), "my-volume", acme.volume.key)
@@ -88,7 +88,7 @@ def test_the_pages_require_a_sign_in(client: Client) -> None:
     assert "login" in response["Location"]
 
 
-def test_a_customer_without_volumes_is_told_where_they_come_from() -> None:
+def test_a_customer_without_volumes_reads_where_they_come_from() -> None:
     person = make.user()
     make.customer().members.create(user=person)
     assert "No volumes yet" in seen(browser(person), "my-volumes")
@@ -187,7 +187,7 @@ def test_the_newest_changes_are_shown_and_all_of_them_to_who_asks() -> None:
     assert ("1.00 EUR" in page, "?changes=all#" in page) == (True, False)
 
 
-def test_figures_of_before_are_not_told_to_the_new_customer() -> None:
+def test_figures_of_before_are_not_shown_to_the_new_customer() -> None:
     acme, zebra = shop(), shop("Zebra")
     acme.customer.members.create(user=zebra.owner, role="viewer")
     at = timezone.now() - timedelta(minutes=2)
@@ -217,7 +217,7 @@ def test_changes_by_the_provider_are_not_the_customers_to_see() -> None:
 
 
 @pytest.mark.parametrize("state", State)
-def test_a_change_in_any_state_is_told_without_a_word_of_the_tools(state: State) -> None:
+def test_a_change_in_any_state_is_shown_without_a_word_of_the_tools(state: State) -> None:
     acme = shop()
     running = {"lease_owner": "me", "lease_until": "2100-01-01T00:00Z"}
     there = job(

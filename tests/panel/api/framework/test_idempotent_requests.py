@@ -43,7 +43,7 @@ def view_of(path: str) -> Any:
     return getattr(patterns()[path].callback, "view_class", None)
 
 
-def test_what_is_told_once_is_in_an_answer_of_its_address() -> None:
+def test_what_is_shown_once_is_in_an_answer_of_its_address() -> None:
     for path, operations in described()["paths"].items():
         names = vars(view_of(path) or object).get("once_only", ())
         changing = {method: each for method, each in operations.items() if method != "get"}

@@ -246,7 +246,7 @@ def test_one_address_that_fails_keeps_no_other_from_its_message(place: Place) ->
     assert "refused" in failed.last_error
 
 
-def test_a_message_that_nobody_can_write_keeps_no_other_from_its_reader(
+def test_a_message_that_cannot_be_written_keeps_no_other_from_its_reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mail_route()

@@ -42,7 +42,7 @@ def test_each_route_gets_one_message_whatever_happened_at_that_moment() -> None:
     assert routed() == []
 
 
-def test_what_is_not_to_be_told_becomes_no_message() -> None:
+def test_what_is_not_to_be_notified_becomes_no_message() -> None:
     mail_route()
     event(alert(), is_notified=False)
     assert routed() == []
@@ -77,7 +77,7 @@ def test_a_route_hears_of_its_hosts_sites_and_tags() -> None:
     }
 
 
-def test_only_the_tier_of_the_event_is_told() -> None:
+def test_only_the_tier_of_the_event_is_notified() -> None:
     mail_route("first@example.org", tier=1)
     mail_route("second@example.org", tier=2)
     there = alert()
@@ -87,7 +87,7 @@ def test_only_the_tier_of_the_event_is_told() -> None:
     assert names(routed()) == ["second@example.org"]
 
 
-def test_that_it_flaps_is_told_to_every_tier_that_it_had_reached() -> None:
+def test_that_it_flaps_notifies_every_tier_that_it_had_reached() -> None:
     for tier, name in ((1, "first"), (2, "second"), (3, "third")):
         mail_route(f"{name}@example.org", tier=tier)
     event(alert(), "flapping", tier=2)
@@ -95,7 +95,7 @@ def test_that_it_flaps_is_told_to_every_tier_that_it_had_reached() -> None:
 
 
 @pytest.mark.parametrize("swing_minutes", [20, 40])
-def test_a_link_that_flaps_all_day_sends_nobody_more_than_six_mails(swing_minutes: int) -> None:
+def test_a_link_that_flaps_all_day_sends_no_one_more_than_six_mails(swing_minutes: int) -> None:
     """Judged every ten minutes, with each message routed and sent."""
     for tier in (1, 2, 3):
         mail_route(f"tier{tier}@example.org", tier=tier)
@@ -117,7 +117,7 @@ def test_a_link_that_flaps_all_day_sends_nobody_more_than_six_mails(swing_minute
     assert max(mails.values()) <= 6, mails
 
 
-def test_who_was_told_is_told_that_it_is_over_and_nobody_else() -> None:
+def test_who_was_notified_is_notified_that_it_is_over_and_no_one_else() -> None:
     mail_route("first@example.org", tier=1)
     mail_route("second@example.org", tier=2)
     mail_route("third@example.org", tier=3)
@@ -131,7 +131,7 @@ def test_who_was_told_is_told_that_it_is_over_and_nobody_else() -> None:
 
 
 @pytest.mark.parametrize("fate", ["delivered_at", "given_up_at"])
-def test_who_was_told_long_ago_is_told_that_it_is_over(fate: str) -> None:
+def test_who_was_notified_long_ago_is_notified_that_it_is_over(fate: str) -> None:
     mail_route()
     there = alert()
     event(there)

@@ -95,7 +95,7 @@ def test_open_alerts_are_listed_with_what_follows_from_them(browser: Client) -> 
     )
 
 
-def test_the_top_bar_counts_what_waits_for_somebody(browser: Client, anna: User) -> None:
+def test_the_top_bar_counts_what_waits_for_a_person(browser: Client, anna: User) -> None:
     wrong(finding("pv_missing", subject="vg0"))
     assert '<span class="visually-hidden"> waiting</span>' in text_of(browser, "jobs")
     alert = Alert.objects.get()
@@ -112,7 +112,7 @@ def test_an_alert_shows_its_words_and_what_happened(browser: Client) -> None:
     assert HOSTILE not in page
 
 
-def test_an_alert_says_who_was_told_how_and_in_which_state(browser: Client) -> None:
+def test_an_alert_says_who_was_notified_how_and_in_which_state(browser: Client) -> None:
     mail_route("ada@example.org", name="Ada")
     wrong(finding("pv_missing", subject="vg0"))
     alert_routing.route_events()
@@ -123,7 +123,7 @@ def test_an_alert_says_who_was_told_how_and_in_which_state(browser: Client) -> N
     assert "has no recipient for this alert" not in page
 
 
-def test_an_alert_that_nobody_was_told_of_says_so(browser: Client) -> None:
+def test_an_alert_without_recipients_says_so(browser: Client) -> None:
     mail_route("ada@example.org", name="Ada", sites=["Helsinki"])
     wrong(finding("pv_missing", subject="vg0"))
     alert = Alert.objects.get()
@@ -369,7 +369,7 @@ def test_no_problem_began_after_its_alert_was_opened(browser: Client) -> None:
     assert "Wrong since" not in text_of(browser, "alert", alert.key)
 
 
-def test_the_page_says_where_nobody_judges(browser: Client) -> None:
+def test_the_page_says_where_alerts_are_not_judged(browser: Client) -> None:
     wrong()
     assert "have not been judged" not in text_of(browser, "alerts")
     AlertRound.objects.update(at=timezone.now() - timedelta(minutes=10))

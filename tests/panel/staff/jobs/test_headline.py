@@ -62,7 +62,7 @@ def test_the_detail_says_what_the_headline_does_not(job: Job, said: str) -> None
     assert detail(job) == said
 
 
-def test_a_step_under_way_is_told_also_while_no_worker_looks_on() -> None:
+def test_a_step_under_way_is_shown_also_while_no_worker_looks_on() -> None:
     job = attach(State.WAITING, explanation="Detach the cache")
     assert detail(job, is_at_work=True) == "Detach the cache."
 
