@@ -1,4 +1,4 @@
-"""volume.clear: what a volume was moved away from or cached on is nobody's to read."""
+"""volume.clear: what a volume was moved away from or cached on cannot be read by others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Alerts of the invented fleet, as half an hour of rounds makes them: open, acknowledged, silenced,
-resolved; and who is told."""
+resolved; and their recipients."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def play(deed: Deed, stage: Stage, door: ByPage | ByApi, timed: list[Timed]) -> 
         assert argvs(preview) == argvs(job) == trail_of(job), deed.name
         assert_signed(job, door)
         look(deed, stage, job)
-        # An operation of a fake host takes as long as it was told to.
+        # An operation of a fake host takes as long as the test says.
         if stage.machine.name == "lab":
             assert said is not None and job.started_at is not None and job.ended_at is not None
             took = (job.ended_at - job.started_at).total_seconds()

@@ -83,7 +83,7 @@ def test_a_round_samples_every_volume_of_every_host(
     fake_host.root.add_lv("web12", GIB)
     host = fake_record(fake_server)
     assert collector.collect(0) == collector.CollectionRound(sampled=1)
-    assert sent == [("host", host.pk)], "an LV nobody knows asks for an inventory"
+    assert sent == [("host", host.pk)], "an unknown LV asks for an inventory"
     assert refresh.refresh(host)
     volume = Volume.objects.get(label="web12")
     for _ in range(2):
@@ -407,7 +407,7 @@ def test_a_host_that_has_lost_something_is_read_anew_at_once(
     assert refresh.refresh(host)
     for _ in range(2):
         collector.collect(0)
-    assert sent == [], "what nobody has seen before is no change"
+    assert sent == [], "what was never seen before is no change"
     with fake_host.changing() as there:
         if what == "member":
             there.arrays[0].failed = {"sdb"}

@@ -1,4 +1,4 @@
-"""A volume second by second, as long as somebody looks."""
+"""A volume second by second, as long as a person looks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Who ordered something of a job after whoever asked for it: the trail, the output and the end of
-the job tell."""
+"""Who ordered something of a job after the person who asked for it: the trail, the output and the
+end of the job say it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def answers(**described: Any) -> dict[str, DiskAnswer]:
     return {each.place: each for each in reply.disks}
 
 
-def told(answer: DiskAnswer) -> str:
+def text_of(answer: DiskAnswer) -> str:
     made = findings(answer, {}, None, None, NOW)
     return "\n".join(f"{each.code}: {each.message} {each.correction}" for each in made)
 
@@ -49,7 +49,7 @@ def test_only_a_drive_that_has_no_medium_has_no_health(
         smartctl={"devices": [{"name": "/dev/sdz", "rc": 1, "document": BRIDGE}]},
     )
     assert bool(found) is is_listed
-    assert not is_listed or "disk_unread" in told(found["/dev/sdz"])
+    assert not is_listed or "disk_unread" in text_of(found["/dev/sdz"])
 
 
 def controllers_disk(**fields: Any) -> dict[str, Any]:
@@ -70,8 +70,8 @@ def test_a_disk_behind_a_controller_that_gives_no_verdict_is_reported() -> None:
             {"name": "/dev/bus/0", "type": "megaraid,4", "rc": 4, "document": refusing},
         ]}
     )  # fmt: skip
-    assert told(found["/dev/sda"]) == told(found["/dev/bus/0 (megaraid,3)"]) == ""
-    assert "megaraid,4" in told(found["/dev/bus/0 (megaraid,4)"])
+    assert text_of(found["/dev/sda"]) == text_of(found["/dev/bus/0 (megaraid,3)"]) == ""
+    assert "megaraid,4" in text_of(found["/dev/bus/0 (megaraid,4)"])
 
 
 def test_an_ata_or_nvme_disk_has_a_verdict_to_give() -> None:

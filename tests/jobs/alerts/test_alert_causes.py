@@ -43,7 +43,7 @@ def test_an_alert_is_as_grave_as_the_gravest_that_follows_from_it() -> None:
     world.begin(REBUILD, ON_ONE_LEG)
     assert world.passes(seconds=20) == ["opened"]
     assert world.alerts[REBUILD.fingerprint].worst_rank == 0
-    # Nobody looks after it.
+    # It stays unacknowledged.
     assert world.passes(minutes=31) == ["escalated"]
     world.end(ON_ONE_LEG)
     world.passes(minutes=5)
@@ -75,8 +75,8 @@ def test_data_at_risk_under_a_warning_of_a_host_that_fell_silent_notifies() -> N
     world = World()
     world.begin(SILENT, REBUILD, ON_ONE_LEG)
     assert "opened" in world.passes(seconds=60)
-    told = {fingerprint for fingerprint, _ in world.told}
-    assert told & {REBUILD.fingerprint, ON_ONE_LEG.fingerprint}
+    opened = {fingerprint for fingerprint, _ in world.notified}
+    assert opened & {REBUILD.fingerprint, ON_ONE_LEG.fingerprint}
 
 
 def test_volumes_that_lose_their_ssd_together_are_one_alert() -> None:
@@ -85,7 +85,7 @@ def test_volumes_that_lose_their_ssd_together_are_one_alert() -> None:
     for each in volumes:
         world.begin(each)
         world.passes(seconds=20)
-    assert [kind for _, kind in world.told] == ["opened"]
+    assert [kind for _, kind in world.notified] == ["opened"]
 
 
 def test_what_outlasts_its_cause_notifies_after_a_while() -> None:

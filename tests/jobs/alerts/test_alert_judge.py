@@ -35,8 +35,8 @@ class Clock:
         self.now = database_now()
 
     def passes(self, every_seconds: int = 20, **span: float) -> list[str]:
-        """What people are told meanwhile. Hosts go on answering. Where nothing is to happen, fewer
-        rounds than production has show that too."""
+        """What people are notified of meanwhile. Hosts go on answering. Where nothing is to
+        happen, fewer rounds than production has show that too."""
         last = AlertEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
         end = self.now + timedelta(**span)
         while self.now < end:
@@ -44,8 +44,8 @@ class Clock:
             HostActivity.objects.update(at=self.now)
             alert_judge.judge(self.now)
             self.now += timedelta(seconds=every_seconds)
-        told = AlertEvent.objects.filter(id__gt=last, is_notified=True).order_by("id")
-        return list(told.values_list("kind", flat=True))
+        notified = AlertEvent.objects.filter(id__gt=last, is_notified=True).order_by("id")
+        return list(notified.values_list("kind", flat=True))
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ def test_a_second_volume_in_writeback_on_one_ssd_notifies_too(clock: Clock) -> N
     show(there)
 
     def reports(*names: str) -> list[str]:
-        told = [finding("writeback_single_ssd", "warning", subject=name) for name in names]
-        Host.objects.filter(pk=there.host.pk).update(problems=told)
+        findings = [finding("writeback_single_ssd", "warning", subject=name) for name in names]
+        Host.objects.filter(pk=there.host.pk).update(problems=findings)
         return clock.passes(minutes=5)
 
     assert reports("vg0/a") == ["opened"]
@@ -157,8 +157,8 @@ def test_an_alert_goes_on_when_an_upgraded_agent_names_what_has_the_trouble(cloc
     show(there)
 
     def reports(*names: str) -> list[str]:
-        told = [finding("writeback_single_ssd", subject=name) for name in names]
-        Host.objects.filter(pk=there.host.pk).update(problems=told)
+        findings = [finding("writeback_single_ssd", subject=name) for name in names]
+        Host.objects.filter(pk=there.host.pk).update(problems=findings)
         return clock.passes(minutes=5)
 
     assert reports("") == ["opened"]
@@ -244,10 +244,10 @@ def test_a_second_disk_lost_within_the_hour_of_a_degraded_array_notifies(minutes
     world.begin(rounds.problem("array_degraded", subject="md0", since=world.now))
     assert world.passes(minutes=10) == ["opened"]
     world.begin(rounds.problem("disk_vanished", subject="sda H1", rank=0, since=world.now))
-    told = world.passes(minutes=minutes)
+    kinds = world.passes(minutes=minutes)
     world.begin(rounds.problem("disk_vanished", subject="sdb H2", rank=0, since=world.now))
-    told += world.passes(minutes=20)
-    assert told.count("opened") == 1
+    kinds += world.passes(minutes=20)
+    assert kinds.count("opened") == 1
 
 
 def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:

@@ -162,7 +162,7 @@ def test_what_began_and_ended_in_maintenance_notifies_no_one() -> None:
     world.end(ARRAY)
     world.passes(minutes=10)
     world.maintained.clear()
-    assert world.told == [] and world.passes(hours=1) == []
+    assert world.notified == [] and world.passes(hours=1) == []
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_a_state_that_goes_up_and_down_notifies_at_most_every_half_hour() -> Non
         world.begin(better)
         world.passes(minutes=3)
         world.begin(ARRAY)
-    kinds = [kind for _, kind in world.told]
+    kinds = [kind for _, kind in world.notified]
     assert kinds[0] == "opened" and 1 <= kinds.count("worsened") <= 4
 
 
@@ -305,7 +305,7 @@ def test_a_quiet_day_sends_nothing() -> None:
         world.begin(drift)
         world.passes(seconds=80)
         world.end(drift)
-    assert world.told == []
+    assert world.notified == []
 
 
 def test_the_same_round_twice_tells_nothing_twice() -> None:
@@ -338,8 +338,8 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_whatever_happens_each_message_has_its_place(steps: list[tuple[str, int, int]]) -> None:
-    """An end is told exactly where a beginning was, nothing is told before the beginning, and what
-    is wrong long enough, unhushed, is told to somebody, by itself or by its cause."""
+    """An end is notified exactly where a beginning was, nothing is notified before the beginning,
+    and what is wrong long enough, unmuted, notifies by itself or by its cause."""
     world = World()
     for act, n, minutes in steps:
         one = PROBLEMS[n]
@@ -363,7 +363,7 @@ def test_whatever_happens_each_message_has_its_place(steps: list[tuple[str, int,
     world.maintained.clear()
     world.passes(minutes=30)
     for state in world.alerts.values():
-        # After half an hour of quiet circumstances nothing is left untold.
+        # After half an hour of quiet circumstances nothing is left without a message.
         cause = world.alerts.get(state.cause)
         if state.is_present and state.opened_at is not None:
             assert state.notified_at is not None or (
@@ -371,7 +371,7 @@ def test_whatever_happens_each_message_has_its_place(steps: list[tuple[str, int,
             )
     for one in PROBLEMS:
         is_open = False
-        for fingerprint, kind in world.told:
+        for fingerprint, kind in world.notified:
             if fingerprint != one.fingerprint:
                 continue
             if kind in ("opened", "flapping"):

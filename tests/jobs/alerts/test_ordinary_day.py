@@ -1,4 +1,4 @@
-"""A day of ordinary load, as a pretended host samples it every minute: nobody is told anything.
+"""A day of ordinary load, as a pretended host samples it every minute: no message is sent.
 With an hour of trouble in it: one message, and one that it is over."""
 
 from __future__ import annotations
@@ -132,13 +132,13 @@ class OrdinaryDay:
 
 
 def said() -> list[str]:
-    """What they were told, with the minutes since the day began."""
+    """What they were notified of, with the minutes since the day began."""
     rows = AlertEvent.objects.filter(is_notified=True).select_related("alert").order_by("id")
     return [f"{each.at:%H:%M} {each.kind} {each.alert.message}" for each in rows]
 
 
-def told() -> Counter[tuple[str, str]]:
-    """Without the words to the next tiers: nobody acknowledges anything here."""
+def notified() -> Counter[tuple[str, str]]:
+    """Without messages to the next tiers: nothing is acknowledged here."""
     rows = AlertEvent.objects.filter(is_notified=True).exclude(kind="escalated")
     return Counter(rows.values_list("alert__family", "kind"))
 
@@ -150,7 +150,7 @@ def test_a_day_of_ordinary_load_notifies_no_one(
     minutes = 24 * minutes_an_hour
     day = OrdinaryDay(make_fake_host(), minutes, minutes_an_hour=minutes_an_hour)
     day.pass_by()
-    assert told() == {}, "\n".join(said())
+    assert notified() == {}, "\n".join(said())
     assert Sample.objects.filter(reads__gt=0).count() > 3 * minutes
     assert not [each for each in problems_now(database_now()) if each.code != "silent"]
 
@@ -168,7 +168,7 @@ def test_an_hour_of_trouble_in_such_a_day_notifies_once_and_so_does_its_end(
             day.trouble(family, is_there=minute == BEGIN)
 
     day.pass_by(meanwhile)
-    assert told() == {(family, "opened"): 1, (family, "resolved"): 1}, "\n".join(said())
+    assert notified() == {(family, "opened"): 1, (family, "resolved"): 1}, "\n".join(said())
 
 
 def test_a_restart_into_another_kernel_notifies_once_and_so_does_its_end(
@@ -186,4 +186,4 @@ def test_a_restart_into_another_kernel_notifies_once_and_so_does_its_end(
     apply_hello(day.record, day.agent.ask("hello")["data"], [], day.start)
     day.pass_by(meanwhile)
     kernel = "kernel_changed"
-    assert told() == {(kernel, "opened"): 1, (kernel, "resolved"): 1}, "\n".join(said())
+    assert notified() == {(kernel, "opened"): 1, (kernel, "resolved"): 1}, "\n".join(said())

@@ -1,4 +1,4 @@
-"""Every operation that was sent leaves one intent and one outcome, and nobody can change them."""
+"""Every operation that was sent leaves one intent and one outcome, and no one can change them."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_forgetting_jobs_forgets_nothing_of_the_trail(sshd: Make, agent: Tagging
 # --- Append-only --------------------------------------------------------------------------------
 
 TAMPERING = (
-    "UPDATE jobs_auditentry SET actor = 'nobody'",
+    "UPDATE jobs_auditentry SET actor = 'another'",
     "DELETE FROM jobs_auditentry",
     "TRUNCATE jobs_auditentry",
     "UPDATE jobs_auditentry SET actor = actor WHERE false",

@@ -226,8 +226,8 @@ def test_while_a_guest_is_notified_other_jobs_have_the_group(
     other = submit(ChangeRequest(Kind.ADD_CACHE, neighbour, cached), Requester(None))
     drive(other)
     assert (other.state, other.error) == (State.SUCCEEDED, {})
-    told = job.step_set.get(verb="guest.resize")
-    assert (told.state, told.holds_vg) == (StepState.RUNNING, False), "libvirt hangs still"
+    resize = job.step_set.get(verb="guest.resize")
+    assert (resize.state, resize.holds_vg) == (StepState.RUNNING, False), "libvirt hangs still"
     hanging.resume()
     drive(job)
     assert job.state == State.SUCCEEDED

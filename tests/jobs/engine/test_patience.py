@@ -124,7 +124,7 @@ def test_what_comes_back_after_something_else_is_waited_for_anew(
 
 
 def move_by_hand(agent: CachingAgent) -> None:
-    """Somebody has begun `pvmove /dev/sdc /dev/sdd`."""
+    """A person has begun `pvmove /dev/sdc /dev/sdd`."""
     work = Work("pvmove", "sdc", 37, ours=False)
     agent.lv = dataclasses.replace(agent.lv, work=work)
 

@@ -85,7 +85,7 @@ def test_a_move_from_a_state_that_is_past_changes_nothing() -> None:
 def test_a_running_job_is_moved_by_its_lease_holder_only() -> None:
     made = job(State.RUNNING)
     stranger = Job.objects.get(pk=made.pk)
-    stranger.lease_owner = "somebody else"
+    stranger.lease_owner = "another worker"
     assert not transition(stranger, State.RUNNING, State.FAILED)
     assert transition(made, State.RUNNING, State.FAILED)
 

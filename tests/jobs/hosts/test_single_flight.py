@@ -54,7 +54,7 @@ def all_wait(
     asked = threading.Semaphore(0)
 
     class Guard:
-        """A lock that says when somebody has been through."""
+        """A lock that says when a thread has been through."""
 
         def __init__(self) -> None:
             self._lock = threading.Lock()

@@ -146,7 +146,7 @@ def test_each_way_in_which_a_csv_row_can_fail_is_distinguished(client: Client) -
     make.customer("Acme")
     found("one"), found("two")
     text = (
-        f"{HEAD}vg0/none,Acme,1\nvg0/twice,Acme,2\nvg0/one,Acme,taken\nvg0/two,Nobody,3\n"
+        f"{HEAD}vg0/none,Acme,1\nvg0/twice,Acme,2\nvg0/one,Acme,taken\nvg0/two,Unknown,3\n"
         f"{there.host.name}:vg0/twice,Acme,4\n"
     )
     page = on_one_line(client.post(reverse("adopt"), {"way": "csv", "text": text}).content.decode())
@@ -337,7 +337,7 @@ def test_volumes_are_adopted_from_the_list_by_a_customer_in_their_row(client: Cl
 def test_a_row_without_a_customer_that_there_is_adopts_nothing(client: Client) -> None:
     there = found()
     rows = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "form-0-volume": there.lv.uuid}
-    for name, says in (("", "Enter a customer"), ("nobody", "There is no customer")):
+    for name, says in (("", "Enter a customer"), ("unknown", "There is no customer")):
         answer = client.post(reverse("adopt"), {"way": "rows", **rows, "form-0-customer": name})
         assert answer.status_code == 422 and says in answer.content.decode()
 

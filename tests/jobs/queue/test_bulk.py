@@ -254,7 +254,7 @@ def test_managing_changes_nothing_but_the_tag(staff: Client) -> None:
 def test_nothing_chosen_is_said_and_no_other_persons_key_helps(staff: Client) -> None:
     page = staff.post(reverse("volumes-bulk"), {"action": "manage"}, follow=True)
     assert "Choose volumes first." in text_of(page)
-    asked = {"action": "manage", "volume": ["nobody"]}
+    asked = {"action": "manage", "volume": ["missing"]}
     ghost = staff.post(reverse("volumes-bulk"), asked, follow=True)
     assert "Choose volumes first." in text_of(ghost)
 
@@ -278,7 +278,7 @@ def test_all_that_the_list_finds_are_chosen_not_only_its_page(staff: Client) -> 
 def test_what_is_skipped_is_counted_by_its_reason(staff: Client) -> None:
     owned(3)
     for n in range(2):
-        make.volume(label=f"nobodys {n}")
+        make.volume(label=f"free {n}")
     page = every(staff, "")
     assert (page.context["good_count"], page.context["skipped_count"]) == (3, 2)
     ((_, count),) = page.context["skipped"]

@@ -47,7 +47,7 @@ def test_a_preview_says_time_waiting_dirty_data_room_and_the_way_back(client: Cl
     assert "2 GiB of 40 GiB free" in text
     assert "possible with a new job" in text
     assert "no way back" not in text
-    assert "LVM locks the volume group" not in text, "nobody else is there to wait"
+    assert "LVM locks the volume group" not in text, "no other job is there to wait"
 
 
 def test_others_of_the_group_are_named(client: Client) -> None:

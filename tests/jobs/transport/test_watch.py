@@ -1,4 +1,4 @@
-"""A request with several replies: a channel of its own, which ends with whoever reads it."""
+"""A request with several replies: a channel of its own, which ends with its reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of staff read alerts, acknowledge and silence them, and enter who is told."""
+"""Programs of staff read alerts, acknowledge and silence them, and enter their recipients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from panel.accounts.authentication.second_factor import unseal
 from panel.models import AlertDelivery, AlertRoute, ApiToken, SecurityEntry, SecurityKind
 from tests import make
 from tests.panel.api.asking import problem, staff
-from tests.panel.deliveries.alerts.telling import SECRET, alert, event, mail_route, route_to, routed
+from tests.panel.deliveries.alerts.alert_messages import (
+    SECRET,
+    alert,
+    event,
+    mail_route,
+    route_to,
+    routed,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -269,7 +276,7 @@ def test_a_site_may_have_a_comma_in_its_name() -> None:
     ("body", "pointer"),
     [
         ({"kind": "email"}, "/person"),
-        ({"kind": "email", "person": "nobody@example.org"}, "/person"),
+        ({"kind": "email", "person": "unknown@example.org"}, "/person"),
         ({"kind": "slack"}, "/address"),
         ({"kind": "slack", "address": "http://example.org/"}, "/address"),
         ({"kind": "slack", "address": "file:///etc/passwd"}, "/address"),

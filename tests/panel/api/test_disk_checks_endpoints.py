@@ -45,11 +45,11 @@ def test_a_degraded_array_is_not_checked() -> None:
     assert staff().send("post", f"/hosts/{host.key}/arrays/md9/check").status_code == 404
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_an_array_of_a_guest_is_not_checked(told: bool) -> None:
+@pytest.mark.parametrize("is_named", [True, False])
+def test_an_array_of_a_guest_is_not_checked(is_named: bool) -> None:
     volume = make.lv(kname="dm-7")
-    member = ArrayMember("dm-9" if told else "dm-7", "in_sync")
-    named = f"{volume.vg_name}/{volume.name}" if told else ""
+    member = ArrayMember("dm-9" if is_named else "dm-7", "in_sync")
+    named = f"{volume.vg_name}/{volume.name}" if is_named else ""
     host = scene(volume, arrays=(make.array(members=(member,), guests_volume=named),)).host
     refused = staff().send("post", f"/hosts/{host.key}/arrays/md0/check")
     assert refused.status_code == 422 and "guest" in refused.json()["detail"]

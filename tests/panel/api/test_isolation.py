@@ -1,4 +1,4 @@
-"""A customer's program sees its own: no hosts, no technology, nobody else."""
+"""A customer's program sees its own: no hosts, no technology, no other customer."""
 
 from __future__ import annotations
 

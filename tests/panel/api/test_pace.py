@@ -59,8 +59,8 @@ def test_at_its_top_it_is_refused(asking: Program, made: Job) -> None:
     path = f"/jobs/{made.key}/pace"
     for n in range(3):
         assert asking.send("post", path, **{"Idempotency-Key": str(n)}).status_code == 202
-    told = problem(asking.send("post", path, **{"Idempotency-Key": "more"}), 409, "top_pace")
-    assert told["correction"]
+    refusal = problem(asking.send("post", path, **{"Idempotency-Key": "more"}), 409, "top_pace")
+    assert refusal["correction"]
     assert pace_of(made) == 64 * MIGRATION_THRESHOLD_SECTORS
 
 

@@ -306,9 +306,9 @@ def test_a_change_of_plan_is_an_order_without_authorisation(settings: Settings) 
     acme()
     fast = plan()
     said = {"volume_external_id": "v-1", "plan": "Fast", "price_minor": 490, "currency": "EUR"}
-    told = ok(call("change-plan", said, id="change1"), 202)
+    answer = ok(call("change-plan", said, id="change1"), 202)
     order = Order.objects.get()
-    assert (told["order"], told["job"]) == (order.key, Job.objects.get().key)
+    assert (answer["order"], answer["job"]) == (order.key, Job.objects.get().key)
     assert (order.state, order.to_plan, order.origin) == (OrderState.RUNNING, fast, Origin.API)
     assert ok(call("change-plan", said, id="change1"), 202)["order"] == order.key
     problem(call("change-plan", said), 409, "order_running")
@@ -391,8 +391,12 @@ def test_a_pending_order_is_refused_later_and_nothing_is_done(pending: Order) ->
 def test_the_status_tells_when_it_is_over(pending: Order) -> None:
     assert ok(call("status", {"order": pending.key}, id="poll"), 202)["state"] == "pending"
     authorisation.refuse(pending, "No funds.")
-    told = call("status", {"order": pending.key}, id="poll").json()
-    assert (told["result"], told["state"], told["reason"]) == ("error", "refused", "No funds.")
+    answer = call("status", {"order": pending.key}, id="poll").json()
+    assert (answer["result"], answer["state"], answer["reason"]) == (
+        "error",
+        "refused",
+        "No funds.",
+    )
     assert not BillingCall.objects.exists()
 
 
@@ -410,7 +414,7 @@ def test_the_lines_of_a_month_are_those_that_were_sent(settings: Settings) -> No
     finish(order)
     month = f"{order.created_at:%Y-%m}"
     [line] = ok(call("usage-lines", {**ACME, "month": month}))["lines"]
-    told = Message.objects.get(type=MessageType.USAGE).payload["data"]
-    assert line == told
+    sent = Message.objects.get(type=MessageType.USAGE).payload["data"]
+    assert line == sent
     assert ok(call("usage-lines", {**ACME, "month": "2020-01"}))["lines"] == []
     problem(call("usage-lines", {**ACME, "month": "2020-13"}), 422, "invalid")

@@ -150,7 +150,7 @@ def test_a_dearer_order_at_work_over_the_turn_of_the_month_pays_for_the_old_plan
     bought(acme, plan(), MAY)
     order = buy(acme, plan("Faster", price_minor=990), by="billing")
     Order.objects.filter(pk=order.pk).update(created_at=JUNE - timedelta(seconds=9))
-    # Its job is done, and nobody has looked at the order yet.
+    # Its job is done, and no task has looked at the order yet.
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=order.to_plan)
     assert months() == [("Fast", 490)]
     order.refresh_from_db()

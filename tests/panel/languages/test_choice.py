@@ -79,7 +79,7 @@ def test_staff_and_the_api_speak_english(admin_client: Client, acme: Shop) -> No
         text = admin_client.get(path, headers=GERMAN).content.decode()
         assert "Meine" not in text
         assert "kostenlos" not in text
-    refusal = browser(acme.owner).get("/api/v1/volumes/nobody/", headers=GERMAN)
+    refusal = browser(acme.owner).get("/api/v1/volumes/unknown/", headers=GERMAN)
     assert "Nicht" not in refusal.content.decode()
 
 

@@ -33,7 +33,7 @@ from tests import make
 from tests.benchmark_scene import EVENING, make_benchmark
 from tests.conftest import drop, this_run, url_of
 from tests.jobs.engine.test_transitions import job as job_in
-from tests.panel.deliveries.alerts.telling import alert, event, mail_route
+from tests.panel.deliveries.alerts.alert_messages import alert, event, mail_route
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
@@ -222,7 +222,7 @@ def test_what_was_unsent_at_the_backup_is_not_sent_to_people_after_the_restore(
         (quiet.pk, True, True, ""),
         (done.pk, False, True, ""),
     ]
-    # What nobody had written a message about yet is listed too.
+    # What had no message yet is listed too.
     assert [each[1:] for each in fates[3:]] == [(True, False, held)]
     assert rows(
         there,

@@ -362,7 +362,7 @@ def test_a_stream_is_an_answer_that_ends_and_goes_on_from_where_it_was() -> None
 
 class EventSource:
     """Reads server-sent events as a browser does: the same address again and again, with the last
-    id that was told."""
+    id that was sent."""
 
     def __init__(self, url: str, asking: Program) -> None:
         self.url, self.asking, self.last_id = url, asking, ""

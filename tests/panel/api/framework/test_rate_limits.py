@@ -1,4 +1,4 @@
-"""Who asks too much is told to wait; nobody else is, and Redis decides nothing by itself."""
+"""Who asks too much has to wait; no one else does, and Redis decides nothing by itself."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_a_repeated_request_makes_no_second_volume(asking: Program) -> None:
     [
         ({"host": "nowhere"}, "/host"),
         ({"vg": "vg9"}, "/vg"),
-        ({"customer": "nobody"}, "/customer"),
+        ({"customer": "unknown"}, "/customer"),
         ({"label": "x" * 201}, "/label"),
         ({"size_bytes": 0}, "/size_bytes"),
     ],

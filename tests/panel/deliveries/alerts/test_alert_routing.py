@@ -1,4 +1,4 @@
-"""Who is told of what, and when."""
+"""Who is notified of what, and when."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from panel.models import AlertDelivery, AlertRoute
 from storage.database_clock import database_now
 from storage.models import Host
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert, event, mail_route, routed
+from tests.panel.deliveries.alerts.alert_messages import alert, event, mail_route, routed
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -109,8 +109,10 @@ def test_a_link_that_flaps_all_day_sends_no_one_more_than_six_mails(swing_minute
         alert_routing.route_events(now)
         deliver_due(ALERT_MESSAGES)
         now += timedelta(minutes=10)
-    told = AlertEvent.objects.filter(is_notified=True).order_by("id").values_list("kind", flat=True)
-    assert "flapping" in told and len(told) <= 6, list(told)
+    kinds = (
+        AlertEvent.objects.filter(is_notified=True).order_by("id").values_list("kind", flat=True)
+    )
+    assert "flapping" in kinds and len(kinds) <= 6, list(kinds)
     assert not AlertDelivery.objects.unsent().exists()
     mails = Counter(each.to[0] for each in mail.outbox)
     assert mails["tier1@example.org"] >= 2
@@ -228,7 +230,7 @@ def test_a_digest_is_written_once_a_day_at_its_hour() -> None:
 @pytest.mark.parametrize(
     ("zone", "hour", "at"),
     [
-        # Nobody looked in that hour.
+        # No worker looked in that hour.
         ("UTC", 8, datetime(2026, 11, 23, 11, 20, tzinfo=UTC)),
         # The clock goes from 02:00 to 03:00.
         ("Europe/Berlin", 2, datetime(2026, 3, 29, 1, 1, tzinfo=UTC)),

@@ -1,4 +1,4 @@
-"""What customers are told of alerts: of their volume, in their words, once, and its end."""
+"""What customers are notified of alerts: of their volume, in their words, once, and its end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from panel.deliveries.notices import alert_notices
 from panel.models import Mute, Notice, User
 from storage.models import Host, HostOutline, Volume
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert
+from tests.panel.deliveries.alerts.alert_messages import alert
 
 pytestmark = pytest.mark.django_db
 LONG_AGO = timedelta(minutes=10)

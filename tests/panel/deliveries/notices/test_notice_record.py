@@ -1,4 +1,4 @@
-"""What happens to an order is written down for everybody who is to be told."""
+"""What happens to an order is written down for everybody who is to be notified."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.panel.deliveries.notices.case import case
 pytestmark = pytest.mark.django_db
 
 
-def told(kind: str = NoticeKind.DONE) -> set[str]:
+def notified(kind: str = NoticeKind.DONE) -> set[str]:
     return set(Notice.objects.filter(kind=kind).values_list("user__email", flat=True))
 
 
@@ -36,7 +36,7 @@ def test_each_ending_notifies_everybody_of_the_customer(signal: Any, kind: str) 
     stranger = make.user()
     make.customer().members.create(user=stranger, role="owner")
     signal.send(sender=Order, order=there.order)
-    assert told(kind) == {there.viewer.email, there.shop.owner.email}
+    assert notified(kind) == {there.viewer.email, there.shop.owner.email}
     assert Notice.objects.count() == 2
 
 
@@ -51,9 +51,9 @@ def test_who_does_not_want_it_or_may_not_sign_in_is_not_notified() -> None:
     Mute.objects.create(user=there.viewer, kind="done")
     User.objects.filter(pk=there.shop.owner.pk).update(is_active=False)
     notice_delivery.notify(there.order, NoticeKind.DONE)
-    assert told() == set()
+    assert notified() == set()
     notice_delivery.notify(there.order, NoticeKind.FAILED)
-    assert told("failed") == {there.viewer.email}
+    assert notified("failed") == {there.viewer.email}
 
 
 def test_reported_twice_it_is_written_once() -> None:

@@ -21,7 +21,7 @@ from panel.deliveries.alerts import alert_routing
 from panel.models import AlertDelivery, User
 from storage.models import Host, HostActivity, HostOutline
 from tests import make
-from tests.panel.deliveries.alerts.telling import mail_route
+from tests.panel.deliveries.alerts.alert_messages import mail_route
 from tests.scene import HOSTILE, Scene, job, scene, stuck_job
 
 pytestmark = pytest.mark.django_db
@@ -160,9 +160,9 @@ def test_a_button_that_a_job_bars_says_which_job_it_waits_for(browser: Client) -
     for page in (text_of(browser, "alert", alert.key), text_of(browser, "home")):
         button = page.split(">Set to writethrough</button>")[0].rpartition("<button")[2]
         assert "disabled" in button
-        told = page.split('id="held-')[1].partition("</div>")[0]
-        assert "needs a decision" in told
-        assert f'href="{reverse("job", args=[job.key])}"' in told
+        box = page.split('id="held-')[1].partition("</div>")[0]
+        assert "needs a decision" in box
+        assert f'href="{reverse("job", args=[job.key])}"' in box
         assert f'action="{reverse("volumes-bulk")}"' not in page
 
 
@@ -331,7 +331,7 @@ def test_the_history_is_a_file_too(browser: Client) -> None:
     )
     assert row["subject"] == "'=cmd()"
     counts = [row[f"messages_{state}"] for state in ("delivered", "waiting", "given_up")]
-    assert counts == ["0", "0", "0"], "nobody is set to be told"
+    assert counts == ["0", "0", "0"], "there are no recipients"
     mail_route("ben@example.org")
     AlertEvent.objects.update(routed_at=None)
     alert_routing.route_events()

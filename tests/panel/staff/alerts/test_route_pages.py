@@ -1,4 +1,4 @@
-"""Who is told: entered, tested, changed; nothing secret is shown twice."""
+"""Recipients: entered, tested, changed; nothing secret is shown twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from panel.deliveries.alerts.route_forms import OwnRouteForm, RouteForm, initial
 from panel.models import AlertDelivery, AlertRoute, SecurityEntry, User
 from storage.models import Host
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert, event, mail_route, routed
+from tests.panel.deliveries.alerts.alert_messages import alert, event, mail_route, routed
 from tests.proven import prove
 
 pytestmark = pytest.mark.django_db
@@ -194,10 +194,10 @@ def test_hosts_without_a_first_recipient_are_named(browser: Client) -> None:
     bare, risky = make.host(name="stor-fra-02"), make.host(name="stor-fra-03", tags=["nvme"])
     make.host(name="stor-old-01", state="pending")
     routes = browser.get(reverse("alert-routes")).content.decode()
-    told = routes.split('id="no-recipient"')[1].split("</section>")[0]
-    assert "stor-fra-02" in told and "stor-fra-03" in told
-    assert "stor-hel-01" not in told and "stor-old-01" not in told
-    assert "only of data at risk" in told
+    section = routes.split('id="no-recipient"')[1].split("</section>")[0]
+    assert "stor-fra-02" in section and "stor-fra-03" in section
+    assert "stor-hel-01" not in section and "stor-old-01" not in section
+    assert "only of data at risk" in section
     assert "No recipient in tier 1: 2 hosts" in browser.get(reverse("home")).content.decode()
     for host, words in ((bare, "no recipient"), (risky, "no recipient of errors")):
         assert words in browser.get(reverse("host", args=[host.key])).content.decode()

@@ -19,7 +19,7 @@ from panel.models import Intent, Order, OrderState
 from panel.staff.history.timeline_rows import KINDS, SOURCES, TimelineRow, by_day
 from storage.models import HostChange, Placement
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert
+from tests.panel.deliveries.alerts.alert_messages import alert
 from tests.panel.portal.shop import plan
 from tests.proven import sign_in
 from tests.scene import HOSTILE, Scene, job, scene

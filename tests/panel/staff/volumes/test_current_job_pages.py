@@ -74,8 +74,8 @@ def test_the_end_of_a_job_makes_the_page_ask_for_its_parts_anew(staff: Client) -
     done = job(there)
     assert "HX-Trigger" not in work(staff, there, job=done.key, running="1")
     end(done)
-    told = work(staff, there, job=done.key, running="1")["HX-Trigger"]
-    assert json.loads(told) == {"volumechanged": {"target": "body"}}
+    trigger = work(staff, there, job=done.key, running="1")["HX-Trigger"]
+    assert json.loads(trigger) == {"volumechanged": {"target": "body"}}
     assert "HX-Trigger" not in work(staff, there, job=done.key)
 
 

@@ -32,7 +32,7 @@ def alert(host: Host | None = None, **fields: Any) -> Alert:
 
 
 def event(of: Alert, kind: str = "opened", **fields: Any) -> AlertEvent:
-    """Something that is to be told."""
+    """An event of an alert, which notifies."""
     text = "" if kind == "resolved" else of.message
     defaults = {"is_notified": True, "rank": of.rank, "tier": of.tier, "text": text}
     return AlertEvent.objects.create(alert=of, kind=kind, **{**defaults, **fields})
