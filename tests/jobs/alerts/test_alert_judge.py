@@ -273,7 +273,7 @@ def test_a_failed_job_notifies_at_once_and_is_over_with_the_next_one(clock: Cloc
     assert clock.passes(seconds=40) == ["resolved"]
 
 
-def test_maintenance_of_the_host_hushes_it_until_its_end(clock: Clock) -> None:
+def test_maintenance_of_the_host_mutes_it_until_its_end(clock: Clock) -> None:
     there = scene()
     until = clock.now + timedelta(hours=1)
     Host.objects.update(maintenance_since=clock.now, maintenance_until=until)
@@ -283,7 +283,7 @@ def test_maintenance_of_the_host_hushes_it_until_its_end(clock: Clock) -> None:
     assert clock.passes(minutes=10) == ["remains"]
 
 
-def test_a_silence_of_a_volume_hushes_its_own_problems_alone(clock: Clock) -> None:
+def test_a_silence_of_a_volume_mutes_its_own_problems_alone(clock: Clock) -> None:
     one, other = scene(), scene()
     until = clock.now + timedelta(hours=1)
     alert_actions.silence(volume=one.volume, reason="Known.", until=until, author=make.staff_user())

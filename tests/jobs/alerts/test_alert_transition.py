@@ -122,7 +122,7 @@ GROUP = problem("pv_missing", subject="vg0")
 LOST = problem("ssd_lost", volume_key="v1", subject="vg0/web")
 
 
-def test_maintenance_hushes_what_follows_from_another_alert() -> None:
+def test_maintenance_mutes_what_follows_from_another_alert() -> None:
     world = World(maintained={1})
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
@@ -134,7 +134,7 @@ def test_maintenance_hushes_what_follows_from_another_alert() -> None:
 
 
 @pytest.mark.parametrize("rule", [MuteRule(code="pv_missing"), MuteRule(volume_key="v1")])
-def test_a_silence_of_the_cause_or_of_the_effect_hushes_the_effect(rule: MuteRule) -> None:
+def test_a_silence_of_the_cause_or_of_the_effect_mutes_the_effect(rule: MuteRule) -> None:
     world = World(silences=[rule])
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
@@ -176,7 +176,7 @@ def test_what_began_and_ended_in_maintenance_notifies_no_one() -> None:
         (MuteRule(volume_key="v1"), False),
     ],
 )
-def test_a_silence_hushes_what_agrees_with_all_of_it(rule: MuteRule, is_muted: bool) -> None:
+def test_a_silence_mutes_what_agrees_with_all_of_it(rule: MuteRule, is_muted: bool) -> None:
     world = World(silences=[rule])
     world.begin(ARRAY)
     assert world.passes(minutes=10) == ([] if is_muted else ["opened"])
