@@ -26,7 +26,7 @@ from storage.formatting import csv_line
 NEVER_RAN = frozenset({"not_started", "busy", "guest_busy", "occupied", "stale_fence", "stuck"})
 """Codes of a step that the host never began, unless one of its commands was started: LVM's own
 lock may be taken in the middle."""
-WHO = ("actor", "token", "address", "door", "request_id")
+WHO = ("actor", "token", "address", "origin", "request_id")
 WORDS = ("host", "volume", "job", "actor", "request_id")
 FILTERS = (*WORDS, "since", "until")
 COLUMNS = (
@@ -113,7 +113,7 @@ def _who(requester: Requester) -> dict[str, Any]:
         "actor": str(requester.actor) if requester.actor is not None else "",
         "token": requester.token,
         "address": requester.address,
-        "door": requester.door,
+        "origin": requester.origin,
         "request_id": requester.request_id,
     }
 
@@ -205,7 +205,7 @@ def entry_json(entry: AuditEntry) -> dict[str, Any]:
         "actor": entry.actor,
         "token": entry.token,
         "address": entry.address,
-        "door": entry.door,
+        "door": entry.origin,
         "host": entry.host,
         "machine_id": entry.machine_id,
         "volume": entry.volume_key,

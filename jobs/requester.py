@@ -22,7 +22,7 @@ class Requester:
 
     actor: AbstractBaseUser | None
     address: str | None = None
-    door: Origin = Origin.PAGE
+    origin: Origin = Origin.PAGE
     token: str = ""
     request_id: str = field(default_factory=current_request_id)
 
@@ -50,20 +50,20 @@ def requester_fields(requester: Requester | None) -> dict[str, Any]:
     return {f"last_{name}": value for name, value in job_fields(requester).items()}
 
 
-_LAST_DOOR = CompiledQuery(Job, lambda job_id: Job.objects.filter(pk=job_id).only("last_door"))
+_LAST_ORIGIN = CompiledQuery(Job, lambda job_id: Job.objects.filter(pk=job_id).only("last_origin"))
 
 
 def last_requester(job: Job) -> Requester | None:
     """The author of the last order after the request for the job; None where there was none.
 
     Read again: a person may order something while a worker holds the job."""
-    if not _LAST_DOOR.get(job.pk).last_door:
+    if not _LAST_ORIGIN.get(job.pk).last_origin:
         return None
     fresh = Job.objects.select_related("last_actor").get(pk=job.pk)
     return Requester(
         fresh.last_actor,
         fresh.last_address,
-        Origin(fresh.last_door),
+        Origin(fresh.last_origin),
         fresh.last_token,
         fresh.last_request_id,
     )
@@ -72,5 +72,5 @@ def last_requester(job: Job) -> Requester | None:
 def current_requester(job: Job) -> Requester:
     """Whose order the job follows now: the last one, or the original request."""
     return last_requester(job) or Requester(
-        job.actor, job.address, Origin(job.door), job.token, job.request_id
+        job.actor, job.address, Origin(job.origin), job.token, job.request_id
     )

@@ -190,7 +190,7 @@ def make_benchmark(
         "host": host,
         "spec": spec.to_json(),
         "state": state,
-        "door": "ui",
+        "request_origin": "ui",
         "begun_at": begun,
         "ended_at": now if is_over else None,
     }

@@ -81,7 +81,7 @@ def test_the_password_of_redis_is_no_argument_of_a_process(
     assert command.count("REDISCLI_AUTH") == 1 and command.index("printf") < command.index("exec")
 
 
-def test_each_reaches_what_it_needs_and_the_stores_reach_nobody(
+def test_each_reaches_what_it_needs_and_the_stores_reach_nothing(
     compose: dict[str, Any], services: dict[str, dict[str, Any]]
 ) -> None:
     reached = {name: set(service["networks"]) for name, service in services.items()}
@@ -117,7 +117,7 @@ def test_ports_are_published_on_loopback_alone(services: dict[str, dict[str, Any
     assert published and all(port.startswith("127.0.0.1:") for port in published)
 
 
-def test_whether_a_proxy_is_trusted_is_nobodys_guess(services: dict[str, dict[str, Any]]) -> None:
+def test_whether_a_proxy_is_trusted_is_not_guessed(services: dict[str, dict[str, Any]]) -> None:
     assert services["web"]["environment"]["TIERCEL_TRUST_PROXY"].startswith(
         "${TIERCEL_TRUST_PROXY:?"
     )

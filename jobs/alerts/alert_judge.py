@@ -83,7 +83,7 @@ def _round(at: datetime | None) -> list[AlertEvent]:
     _write(rows, before, outcome.alerts)
     events = _record(rows, outcome.news, now)
     AlertRound.objects.update_or_create(pk=True, defaults={"at": now})
-    if any(each.is_told for each in events):
+    if any(each.is_notified for each in events):
         transaction.on_commit(_send, robust=True)
     return events
 
@@ -153,7 +153,7 @@ def _context(now: datetime, fingerprints: Collection[str]) -> RoundContext:
         )
     message_times: dict[str, list[datetime]] = {}
     messages = AlertEvent.objects.filter(
-        alert__fingerprint__in=fingerprints, is_told=True, at__gt=now - DAY
+        alert__fingerprint__in=fingerprints, is_notified=True, at__gt=now - DAY
     )
     for fingerprint, at in messages.values_list("alert__fingerprint", "at"):
         message_times.setdefault(fingerprint, []).append(at)
@@ -219,7 +219,7 @@ def _record(rows: dict[str, Alert], news: Iterable[AlertNews], now: datetime) ->
             alert=rows[each.fingerprint],
             at=now,
             kind=each.kind,
-            is_told=each.is_notified,
+            is_notified=each.is_notified,
             tier=rows[each.fingerprint].tier,
             rank=rows[each.fingerprint].rank,
             text=each.text,

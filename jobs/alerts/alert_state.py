@@ -20,8 +20,8 @@ STABLE_FACTOR: Final = 1.5
 class AlertState:
     """An alert: pending (`opened_at` None), open, or resolved (`resolved_at`). `seen` is how the
     problem was last seen; `present_since` when it (last) appeared, `absent_since` when it
-    disappeared. `told_at` is the first notification, None before it; `cause` the fingerprint of the
-    alert that this one follows from. `worst_rank` is the gravest rank notified; the `gravest_`
+    disappeared. `notified_at` is the first notification, None before it; `cause` the fingerprint of
+    the alert that this one follows from. `worst_rank` is the gravest rank notified; the `gravest_`
     fields describe the gravest state seen, notified or not. `longest_absence` and
     `longest_presence` are counted since it began to flap."""
 
@@ -30,11 +30,11 @@ class AlertState:
     present_since: datetime
     absent_since: datetime | None = None
     opened_at: datetime | None = None
-    told_at: datetime | None = None
-    last_told_at: datetime | None = None
+    notified_at: datetime | None = None
+    last_notified_at: datetime | None = None
     resolved_at: datetime | None = None
     cause: str = ""
-    hushed_by: str = ""
+    muted_by: str = ""
     acknowledged_at: datetime | None = None
     acknowledged_until: datetime | None = None
     acknowledged_count: int = 0

@@ -136,7 +136,7 @@ def _order(state: AlertState) -> tuple[int, bool, datetime, str]:
     """Causes before effects, then by first sight; of slow volumes first the one that has notified,
     or that keeps the disk busy itself."""
     place, seen = PRECEDENCE.get(state.seen.family, 0), state.seen
-    leads = bool(seen.waits_for) and (seen.is_culprit or state.told_at is not None)
+    leads = bool(seen.waits_for) and (seen.is_culprit or state.notified_at is not None)
     return place, not leads, state.first_seen_at, seen.fingerprint
 
 
@@ -175,7 +175,7 @@ def _cause_of(
 ) -> AlertState | None:
     """The alert of the same host that this one follows from. An alert that has notified stays
     independent."""
-    if state.told_at is not None or not state.is_present:
+    if state.notified_at is not None or not state.is_present:
         return None
     is_muted = bool(mute_reasons[state.seen.fingerprint])
     for each in leaders:
@@ -224,7 +224,7 @@ def _first_of_many_hosts(
     """When most hosts stop answering at once, the fault is in the panel or its network: one alert
     represents all."""
     is_away = state.seen.family == "contact" and state.is_present
-    if not is_away or state.told_at is not None:
+    if not is_away or state.notified_at is not None:
         return None
     together = [alerts[each] for each in away if _near(alerts[each], state)]
     if len(together) < max(MANY_HOSTS, context.host_count / 2):
@@ -250,7 +250,7 @@ def _grown(alerts: Mapping[str, AlertState], now: datetime) -> RoundOutcome:
         elif total > state.acknowledged_count and state.worst_rank == AT_RISK_RANK:
             changed[fingerprint] = _reopened(state, now)
             text = f"It affects {total} now; it was {state.acknowledged_count} when acknowledged."
-            is_notified = not state.hushed_by
+            is_notified = not state.muted_by
             news.append(AlertNews(fingerprint, Kind.WORSENED, is_notified, text))
     return RoundOutcome(changed, tuple(news))
 
@@ -262,7 +262,7 @@ def _one(
     state: AlertState,
     cause: AlertState | None,
     unheard: set[int],
-    hushed_by: str,
+    muted_by: str,
     context: RoundContext,
     *,
     is_worse: bool,
@@ -274,7 +274,7 @@ def _one(
     led = cause.seen.fingerprint if cause is not None else ""
     if state.cause and not led:
         # Its cause is resolved: it gets some time to end, too.
-        state = replace(state, cause="", present_since=now, hushed_by=hushed_by)
+        state = replace(state, cause="", present_since=now, muted_by=muted_by)
     elif led != state.cause:
         state = replace(state, cause=led)
     news: list[AlertNews] = []
@@ -288,14 +288,14 @@ def _one(
             news.append(_quiet(Kind.OPENED, "Another alert covers it."))
     if cause is not None:
         # Customers of a volume are notified of consequences, too.
-        return replace(state, hushed_by=hushed_by or cause.hushed_by), news
-    return _while_present(state, news, hushed_by, context, is_worse=is_worse)
+        return replace(state, muted_by=muted_by or cause.muted_by), news
+    return _while_present(state, news, muted_by, context, is_worse=is_worse)
 
 
 def _while_absent(state: AlertState, context: RoundContext) -> tuple[AlertState, list[AlertNews]]:
     if not _is_over(state, context):
         return state, []
-    is_notified = state.told_at is not None
+    is_notified = state.notified_at is not None
     why = lapse(state.seen.code, state.seen.since, state.absent_since)
     return replace(state, resolved_at=context.now), [AlertNews("", Kind.RESOLVED, is_notified, why)]
 
@@ -317,26 +317,26 @@ def _is_over(state: AlertState, context: RoundContext) -> bool:
 def _while_present(
     state: AlertState,
     news: list[AlertNews],
-    hushed_by: str,
+    muted_by: str,
     context: RoundContext,
     *,
     is_worse: bool,
 ) -> tuple[AlertState, list[AlertNews]]:
     """An open alert whose problem is present and follows from nothing."""
     now = context.now
-    if hushed_by:
-        if not state.hushed_by:
-            is_new = state.opened_at == now and state.told_at is None
-            words = "host in maintenance" if hushed_by == "maintenance" else "silenced"
+    if muted_by:
+        if not state.muted_by:
+            is_new = state.opened_at == now and state.notified_at is None
+            words = "host in maintenance" if muted_by == "maintenance" else "silenced"
             kind = Kind.OPENED if is_new else Kind.SILENCED
             news.append(_quiet(kind, f"No message: {words}."))
-        return replace(state, hushed_by=hushed_by), news
-    was_muted = bool(state.hushed_by)
-    state = replace(state, hushed_by="")
-    if state.told_at is None:
+        return replace(state, muted_by=muted_by), news
+    was_muted = bool(state.muted_by)
+    state = replace(state, muted_by="")
+    if state.notified_at is None:
         return _first_message(state, news, context, was_muted=was_muted)
     is_new_low = state.seen.rank < state.worst_rank
-    is_low_again = is_worse and now - (state.last_told_at or now) >= WORSE_AGAIN
+    is_low_again = is_worse and now - (state.last_notified_at or now) >= WORSE_AGAIN
     if is_new_low or is_low_again:
         news.append(AlertNews("", Kind.WORSENED, True, state.seen.message))
         return _reopened(state, now), news
@@ -356,9 +356,9 @@ def _while_present(
         return _reopened(replace(state, is_flapping=False, openings=1), now), news
     if state.openings > 1 and _openings(state, context) >= FLAPPING_OPENINGS:
         return _begins_to_flap(state, news, context)
-    due = (state.tier_at or state.told_at) + context.escalate_after
+    due = (state.tier_at or state.notified_at) + context.escalate_after
     if state.seen.rank < WARNING_RANK and state.tier < LAST_TIER and due <= now:
-        state = replace(state, tier=state.tier + 1, tier_at=now, last_told_at=now)
+        state = replace(state, tier=state.tier + 1, tier_at=now, last_notified_at=now)
         text = f"Not acknowledged: escalated to tier {state.tier}."
         news.append(AlertNews("", Kind.ESCALATED, True, text))
     return state, news
@@ -373,8 +373,8 @@ def _first_message(
         return state, news
     state = replace(
         state,
-        told_at=now,
-        last_told_at=now,
+        notified_at=now,
+        last_notified_at=now,
         tier_at=now,
         worst_rank=state.seen.rank,
     )
@@ -404,7 +404,7 @@ def _begins_to_flap(
     """Notify all tiers that it had reached, so that it need not escalate again."""
     past = _today(state, context)
     reached = max((state.tier, *(each.tier for each in past)))
-    state = replace(_flapping(state, past), tier=reached, last_told_at=context.now)
+    state = replace(_flapping(state, past), tier=reached, last_notified_at=context.now)
     text = f"It opened {_openings(state, context)} times within a day. The next message follows "
     text += "once it is stable."
     return state, [*news, AlertNews("", Kind.FLAPPING, True, text)]
@@ -437,7 +437,7 @@ def _reopened(state: AlertState, now: datetime) -> AlertState:
         acknowledged_at=None,
         acknowledged_until=None,
         acknowledged_count=0,
-        last_told_at=now,
+        last_notified_at=now,
         tier=1,
         tier_at=now,
         worst_rank=min(state.worst_rank, state.seen.rank),

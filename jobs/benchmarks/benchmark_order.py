@@ -93,7 +93,7 @@ def create_benchmark(
         "purpose": purpose,
         "actor": requester.actor,
         "address": requester.address,
-        "door": requester.door,
+        "request_origin": requester.origin,
         "token": requester.token,
     }
     made = Benchmark.objects.create(**fields, **window_fields(window))

@@ -197,7 +197,7 @@ def _before(held: Benchmark) -> Benchmark | None:
 
 def _submit(held: Benchmark, host: Host, run: BenchmarkRun) -> None:
     wish = wish_of(held.matrix, PlannedRun(run.matrix_cell, run.repeat), run.key)
-    requester = Requester(held.actor, held.address, Origin(held.door), held.token)
+    requester = Requester(held.actor, held.address, Origin(held.request_origin), held.token)
     try:
         with transaction.atomic():
             submit_for_host(host, wish, requester, dry_run=False, benchmark_run=run)

@@ -23,7 +23,7 @@ WHY_LIMIT = 200
 
 def resume(job: Job, requester: Requester | None) -> None:
     """Continue towards the wish, and count attempts anew; raises `Refused`."""
-    _requeue(job, requester, f"resumed by {_name(requester)}", falls_back=False, error={})
+    _requeue(job, requester, f"resumed by {_name(requester)}", is_rolling_back=False, error={})
 
 
 def roll_back(job: Job, requester: Requester | None) -> None:
@@ -32,7 +32,9 @@ def roll_back(job: Job, requester: Requester | None) -> None:
         raise reason
     last = job.step_set.order_by("-n").values_list("n", flat=True).first()
     error = _plain(job.error) | {"after_step": last or 0}
-    _requeue(job, requester, f"rolled back by {_name(requester)}", falls_back=True, error=error)
+    _requeue(
+        job, requester, f"rolled back by {_name(requester)}", is_rolling_back=True, error=error
+    )
 
 
 def resolve(job: Job, requester: Requester | None, why: str) -> None:
@@ -47,7 +49,7 @@ def no_way_back(job: Job) -> Refused | None:
     """Why the job cannot be rolled back; None where it can."""
     if can_roll_back(job):
         return None
-    if job.turned:
+    if job.is_irrevocable:
         return Refused(
             "turned",
             "Rollback is no longer possible.",

@@ -69,7 +69,7 @@ def _store(job: Job, planned: tuple[PlannedStep, ...], answers: list[dict[str, A
             args=step.args,
             expect=step.expect,
             title=step.title[:300],
-            turns=step.turns,
+            makes_irrevocable=step.makes_irrevocable,
             **answer,
         )
         for n, (step, answer) in enumerate(zip(planned, answers, strict=True), 1)

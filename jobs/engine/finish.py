@@ -37,7 +37,7 @@ def has_changed_host(job: Job) -> bool:
 
 def is_irreversible(job: Job) -> bool:
     """Whether such a step of the job is irrevocable."""
-    return not job.is_without_steps and _any_begun(job.step_set.filter(turns=True))
+    return not job.is_without_steps and _any_begun(job.step_set.filter(makes_irrevocable=True))
 
 
 def _any_begun(steps: QuerySet[Step]) -> bool:
@@ -74,7 +74,7 @@ def pause_job(job: Job, seconds: int, explanation: str, **fields: Any) -> None:
 
 def lasting_error(job: Job) -> dict[str, Any]:
     """The part of the error that outlives the next step: why it rolls back, who resolved it."""
-    return job.error if job.falls_back or "resolve" in job.error else {}
+    return job.error if job.is_rolling_back or "resolve" in job.error else {}
 
 
 def wait_for_contact(job: Job, error: TransportError) -> None:
@@ -117,7 +117,7 @@ def _backoff(attempts: int) -> int:
 def _has_next_window(job: Job) -> bool:
     """Whether the job has a window and loses nothing if it waits for the next one: it has not
     begun, or its flush rests."""
-    if job.window is None or job.falls_back or job.turned:
+    if job.window is None or job.is_rolling_back or job.is_irrevocable:
         return False
     if not has_changed_host(job):
         return True

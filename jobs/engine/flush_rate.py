@@ -30,7 +30,7 @@ MOST_SECTORS = 2**21
 
 def adjustable_step(job: Job) -> Step | None:
     """The step whose pace can be raised; None where no such step runs."""
-    if job.dry_run or job.is_over or job.falls_back or job.cancel_requested:
+    if job.dry_run or job.is_over or job.is_rolling_back or job.cancel_requested:
         return None
     step = job.step_set.filter(state=StepState.RUNNING).first()
     return step if step is not None and has_rate(step) else None
@@ -100,7 +100,7 @@ def raise_rate(job: Job, requester: Requester) -> None:
 
 def apply_rate(job: Job, step: Step) -> None:
     """Let a step that runs go at the pace that is wished now; raises `TransportError`."""
-    if step.error or job.falls_back or not has_rate(step):
+    if step.error or job.is_rolling_back or not has_rate(step):
         return
     job.wish = Job.objects.values_list("wish", flat=True).get(pk=job.pk)
     if step.verb == FLUSH:

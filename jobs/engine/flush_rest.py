@@ -34,7 +34,7 @@ STOPPING: Final = {
 def rests(job: Job, verb: str) -> bool:
     """Whether a step of this verb must wait for the next window. Not during a rollback, nor in a
     cancelled job, which no longer has a window."""
-    if job.window is None or verb not in FLUSHES or job.falls_back or job.turned:
+    if job.window is None or verb not in FLUSHES or job.is_rolling_back or job.is_irrevocable:
         return False
     return not job.window.is_open(database_now()) and not steps.is_cancelled(job)
 

@@ -55,7 +55,7 @@ def ask_for_trace(row: VolumeSnapshot, minutes: int, requester: Requester) -> He
         "chunk_bytes": cache.chunk_bytes if cache is not None else DEFAULT_CHUNK_KIB * KIB,
         "actor": requester.actor,
         "address": requester.address,
-        "door": requester.door,
+        "origin": requester.origin,
         "token": requester.token,
     }
     try:

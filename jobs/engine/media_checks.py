@@ -79,7 +79,7 @@ def _ask(host: Host, requester: Requester, **fields: Any) -> MediaCheck:
         "host": host,
         "actor": requester.actor,
         "address": requester.address,
-        "door": requester.door,
+        "origin": requester.origin,
         "token": requester.token,
     }
     try:

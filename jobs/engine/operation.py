@@ -198,7 +198,7 @@ def wait_without_plan(job: Job, error: dict[str, Any]) -> bool:
     patience = PASSES_BY[str(error["code"])]
     now = database_now()
     since = _since(job, str(error["code"])) or now
-    if now - since > patience or (not job.falls_back and steps.is_cancelled(job)):
+    if now - since > patience or (not job.is_rolling_back and steps.is_cancelled(job)):
         return rollback_or_fail(job, error)
     error_kept = lasting_error(job) or error
     waiting = {"waits_for": error["code"], "waits_since": since.isoformat()}
@@ -228,7 +228,7 @@ def _is_fence_unknown(job: Job, step: Step) -> bool:
 def _stop_if_cancelled(job: Job, step: Step) -> None:
     """Ask the host once to stop a long step of a cancelled job. The host knows which verbs can be
     stopped, and its refusal is shown with the step."""
-    if step.error or job.falls_back or job.turned or not steps.is_cancelled(job):
+    if step.error or job.is_rolling_back or job.is_irrevocable or not steps.is_cancelled(job):
         return
     panel = panel_identity.named_to(job.host)
     reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)}, panel=panel)

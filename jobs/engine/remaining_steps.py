@@ -27,10 +27,10 @@ def remaining_steps(
     if job.volume_id is None:
         return steps_of(facts, read_host_wish(job.wish))
     # A rollback was in no preview.
-    preferred = {} if job.falls_back else job.disks
+    preferred = {} if job.is_rolling_back else job.disks
     target = (placement or placement_of(job)).target
     planned = without_tried(job, plan(facts, target, current_wish(job), preferred))
-    if planned and not job.falls_back and not has_changed_host(job):
+    if planned and not job.is_rolling_back and not has_changed_host(job):
         refuse_faulty(planned, facts, job.host.accepted_faults)
         if job.kind not in DESTROYING and any(step.verb == DROP for step in planned):
             raise Refused(

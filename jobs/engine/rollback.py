@@ -40,7 +40,7 @@ ROLLED_BACK_IN_PART = "Rolled back as far as possible."
 def current_wish(job: Job) -> Wish:
     """What the job works towards now. A flush that has ended counts for good: under load there is
     new dirty data a moment later."""
-    wish = Wish.from_json(job.fallback if job.falls_back else job.wish)
+    wish = Wish.from_json(job.fallback if job.is_rolling_back else job.wish)
     if wish.flushed and job.step_set.filter(verb__in=FLUSHES, state=StepState.DONE).exists():
         return wish.lasting
     return wish
@@ -48,7 +48,7 @@ def current_wish(job: Job) -> Wish:
 
 def can_roll_back(job: Job) -> bool:
     """Whether the job has a fallback and has not passed the point of no return."""
-    return job.fallback is not None and not job.turned
+    return job.fallback is not None and not job.is_irrevocable
 
 
 def rollback_or_fail(job: Job, error: dict[str, Any]) -> bool:
@@ -59,7 +59,7 @@ def rollback_or_fail(job: Job, error: dict[str, Any]) -> bool:
         return False
     # A step that succeeds without effect is being undone by something else, which would undo the
     # rollback, too. And rolling back does not restore what a cache lost.
-    if job.falls_back or job.turned or error.get("code") in (NO_PROGRESS, DATA_LOST):
+    if job.is_rolling_back or job.is_irrevocable or error.get("code") in (NO_PROGRESS, DATA_LOST):
         need_attention(job, error)
         return False
     if not can_roll_back(job):
@@ -127,7 +127,7 @@ def begin_rollback(job: Job, error: dict[str, Any]) -> None:
     why = str(error.get("message", "cancelled"))
     renew(
         job,
-        falls_back=True,
+        is_rolling_back=True,
         attempts=0,
         error=error | {"after_step": last},
         explanation=f"Rolling back: {why}"[:500],
@@ -164,7 +164,7 @@ def finish_rollback(job: Job, facts: HostFacts) -> None:
 
 def need_attention(job: Job, error: dict[str, Any]) -> None:
     """Only a person can decide: the volume stays locked, and the leftovers are listed."""
-    first = job.error.get("message") if job.falls_back else None
+    first = job.error.get("message") if job.is_rolling_back else None
     if first:
         error = error | {"message": f"{first} Rolling back failed too: {error['message']}"}
     finish_job(job, State.NEEDS_ATTENTION, error=error | {"residue": _read_leftovers(job)})

@@ -238,13 +238,13 @@ def _arrive(job: Job, facts: HostFacts, placement: Placement | None) -> None:
     """Nothing is left to do: end the job, and update the records in the same transaction."""
     if placement is not None:
         _record(job, facts, placement)
-    if job.falls_back:
+    if job.is_rolling_back:
         rollback.finish_rollback(job, facts)
         return
     if job.kind == Kind.BENCHMARK:
         benchmark_end.finish_benchmark(job, facts)
         return
-    if job.door == Origin.PORTAL or job.price_minor is not None:
+    if job.origin == Origin.PORTAL or job.price_minor is not None:
         hold(job.its_volume)
         with audit_trail.signed(job):
             Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)

@@ -49,17 +49,21 @@ def intend(job: Job, planned: PlannedStep) -> Step | None:
 
 @durable("intend")
 def _intend(job: Job, planned: PlannedStep) -> Step | None:
-    what = f"Rolling back: {planned.title}" if job.falls_back else planned.title
+    what = f"Rolling back: {planned.title}" if job.is_rolling_back else planned.title
     renew(job, explanation=what[:500], attempts=0, error=lasting_error(job))
-    if not job.falls_back and not job.turned and is_cancelled(job):
+    if not job.is_rolling_back and not job.is_irrevocable and is_cancelled(job):
         return None
     host = holds.read_host(job.host_id)
     has_begun = has_changed_host(job)
     now = holds.check_not_held(host, begun=has_begun)
-    if not job.falls_back and not job.turned and (not has_begun or planned.verb in FLUSHES):
+    if (
+        not job.is_rolling_back
+        and not job.is_irrevocable
+        and (not has_begun or planned.verb in FLUSHES)
+    ):
         holds.check_window(job, now)
-    if planned.turns and not job.falls_back:
-        renew(job, turned=True)
+    if planned.makes_irrevocable and not job.is_rolling_back:
+        renew(job, is_irrevocable=True)
     # A requeued step is the last: nothing follows it before it has run.
     step = None if job.is_without_steps else job.step_set.order_by("-n").first()
     job.is_without_steps = False
@@ -68,7 +72,8 @@ def _intend(job: Job, planned: PlannedStep) -> Step | None:
     step.verb, step.args, step.expect = planned.verb, planned.args, planned.expect
     step.title, step.op_id, step.state = planned.title[:300], uuid.uuid4(), StepState.RUNNING
     step.commands, step.progress, step.error, step.output_seen = [], {}, {}, 0
-    step.vg_uuid, step.turns = str(planned.expect.get("vg_uuid", "")), planned.turns
+    step.vg_uuid = str(planned.expect.get("vg_uuid", ""))
+    step.makes_irrevocable = planned.makes_irrevocable
     step.holds_vg = planned.holds_vg and bool(step.vg_uuid)
     step.fence = vg_lock.next_fence(step.vg_uuid) if step.vg_uuid else None
     step.started_at, step.ended_at = step.started_at or now, None
@@ -140,8 +145,8 @@ def _clear_point_of_no_return(job: Job) -> None:
     """An irrevocable step had no effect: unless another one had, the job can be cancelled again.
     The job's row is locked since the lease was renewed, so a person cancels before all this or sees
     it, and the next intent sees the cancellation."""
-    if job.turned and not is_irreversible(job):
-        renew(job, turned=False)
+    if job.is_irrevocable and not is_irreversible(job):
+        renew(job, is_irrevocable=False)
 
 
 def _unlock_vg(step: Step) -> None:
@@ -202,7 +207,7 @@ def exhausted(job: Job, planned: PlannedStep) -> dict[str, Any] | None:
     same = [step for step in tried if (step.verb, step.args) == (planned.verb, args)]
     failed = [step for step in same if step.state == StepState.FAILED]
     done = [step for step in same if step.state == StepState.DONE]
-    limit = STEPS_LIMIT * (2 if job.falls_back else 1)
+    limit = STEPS_LIMIT * (2 if job.is_rolling_back else 1)
     if len(failed) >= TRIES:
         return dict(failed[-1].error)
     if len(done) >= TRIES or len(tried) >= limit:

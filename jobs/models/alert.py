@@ -52,7 +52,7 @@ class AlertQuerySet(models.QuerySet["Alert"]):
 
     def waiting(self) -> Self:
         """Open ones that are neither acknowledged nor muted: a person should look at them now."""
-        return self.open().filter(acknowledged_at=None, hushed_by="", cause=None)
+        return self.open().filter(acknowledged_at=None, muted_by="", cause=None)
 
     def of_state(self, state: str) -> Self:
         """Resolved, all, or open ones: every open one (""), or waiting, acknowledged, hushed
@@ -63,10 +63,10 @@ class AlertQuerySet(models.QuerySet["Alert"]):
             return self.filter(resolved_at__isnull=False)
         alerts = self.open()
         if state == "waiting":
-            return alerts.filter(acknowledged_at=None, hushed_by="")
+            return alerts.filter(acknowledged_at=None, muted_by="")
         if state == "acknowledged":
             return alerts.filter(acknowledged_at__isnull=False)
-        return alerts.exclude(hushed_by="") if state == "hushed" else alerts
+        return alerts.exclude(muted_by="") if state == "hushed" else alerts
 
     def with_names(self) -> Self:
         """With everything that a row names."""
@@ -83,7 +83,7 @@ class Alert(models.Model):
     """A problem from its first sight to its end; `jobs.alerts.alert_transition` defines the times.
     Unresolved alerts have unique fingerprints. `message` and `correction` describe the problem as
     last seen, `rank` is 0 for data at risk, 1 for other errors, 2 for warnings; the `gravest_`
-    fields are of its gravest moment. `told_at` is the first notification, `hushed_by` why it is
+    fields are of its gravest moment. `notified_at` is the first notification, `muted_by` why it is
     muted. `host` is null where it concerns all hosts."""
 
     class MuteReason(models.TextChoices):
@@ -125,10 +125,10 @@ class Alert(models.Model):
     present_since = models.DateTimeField()
     absent_since = models.DateTimeField(null=True, blank=True)
     opened_at = models.DateTimeField(null=True, blank=True)
-    told_at = models.DateTimeField(null=True, blank=True)
-    last_told_at = models.DateTimeField(null=True, blank=True)
+    notified_at = models.DateTimeField(null=True, blank=True)
+    last_notified_at = models.DateTimeField(null=True, blank=True)
     resolved_at = models.DateTimeField(null=True, blank=True)
-    hushed_by = models.CharField(max_length=11, blank=True, choices=MuteReason.choices)
+    muted_by = models.CharField(max_length=11, blank=True, choices=MuteReason.choices)
     acknowledged_at = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -154,8 +154,8 @@ class Alert(models.Model):
                 name="alert_once_while_it_lasts",
             ),
             models.CheckConstraint(
-                condition=models.Q(hushed_by__in=("", "silence", "maintenance")),
-                name="alert_hush_known",
+                condition=models.Q(muted_by__in=("", "silence", "maintenance")),
+                name="alert_mute_known",
             ),
         )
         indexes = (
@@ -189,18 +189,18 @@ class Alert(models.Model):
 class AlertEventQuerySet(models.QuerySet["AlertEvent"]):
     def unrouted(self) -> Self:
         """Notifying events whose messages are not written yet, oldest first."""
-        return self.filter(is_told=True, routed_at=None).order_by("id")
+        return self.filter(is_notified=True, routed_at=None).order_by("id")
 
 
 class AlertEvent(models.Model):
     """One event of an alert; never changed, but for `routed_at`, the time when its messages were
-    written. `is_told`: it notifies. `actor` is the person, null for the panel. `rank` and `text`
-    are of that time."""
+    written. `is_notified`: its recipients are notified. `actor` is the person, null for the panel.
+    `rank` and `text` are of that time."""
 
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField(db_default=Now(), editable=False)
     kind = models.CharField(max_length=14, choices=AlertEventKind.choices)
-    is_told = models.BooleanField(default=False)
+    is_notified = models.BooleanField(default=False)
     tier = models.PositiveSmallIntegerField(default=1)
     rank = models.PositiveSmallIntegerField()
     text = models.TextField(blank=True)
@@ -221,7 +221,7 @@ class AlertEvent(models.Model):
         indexes = (
             models.Index(
                 fields=("id",),
-                condition=models.Q(is_told=True, routed_at=None),
+                condition=models.Q(is_notified=True, routed_at=None),
                 name="alert_event_unrouted",
             ),
         )

@@ -82,7 +82,7 @@ class AuditEntry(models.Model):
     actor = models.CharField(max_length=254, blank=True)
     token = models.CharField(max_length=64, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
-    door = models.CharField(max_length=8, choices=Origin.choices)
+    origin = models.CharField(max_length=8, choices=Origin.choices)
     request_id = models.CharField(max_length=REQUEST_ID_LIMIT, blank=True)
     host = models.CharField(max_length=64)
     host_key = models.CharField(max_length=26)

@@ -34,14 +34,14 @@ class BulkChangeQuerySet(models.QuerySet["BulkChange"]):
 class BulkChange(models.Model):
     """`items` are the volumes that were confirmed (`jobs.queue.bulk.ConfirmedVolume`), `outcomes`
     the results of the first of them, in the same order: key and label of the volume, key of the job
-    or "", whether it was done, one sentence. What has no outcome yet was not begun. `door`,
+    or "", whether it was done, one sentence. What has no outcome yet was not begun. `origin`,
     `token`, `address` and `request_id` record the request as those of jobs do."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    door = models.CharField(
+    origin = models.CharField(
         max_length=8, choices=Origin.choices, default=Origin.PAGE, db_default=Origin.PAGE
     )
     token = models.CharField(max_length=64, blank=True, db_default="")

@@ -173,7 +173,7 @@ class JobQuerySet(models.QuerySet["Job"]):
         belongs to both."""
         ours = models.Q(actor__memberships__customer=models.F("volume__customer"))
         # An account that is gone leaves its changes without a name.
-        plans = models.Q(door=Origin.PORTAL) | models.Q(price_minor__isnull=False)
+        plans = models.Q(origin=Origin.PORTAL) | models.Q(price_minor__isnull=False)
         changes = self.filter(models.Q(actor=None) | ours, plans)
         theirs = models.Q(had=None) | models.Q(had=models.F("volume__customer"))
         return changes.alias(had=customer_then("volume", "created_at")).filter(theirs)
@@ -200,13 +200,13 @@ class Job(models.Model):
     `explanation` is one sentence on what it does or waits for; `error` is
     `{code, message, correction}`, `{}` while nothing is wrong. A `dry_run` job is a preview: its
     steps stay `planned` and it locks nothing. `attempts` counts failed contacts with the host since
-    the last good one. `door` and `token` record the channel of the request (`token` is the public
+    the last good one. `origin` and `token` record the channel of the request (`token` is the public
     part of an API token's name). A customer's change of plan also records the `cache_plan` (null =
     none) and the price then. Lease and `not_before` are times of the database's clock.
     `started_at` is when a worker first took it, or again after a person resumed it.
 
-    `fallback` is the wish that restores where the job began (null = none); `falls_back`: the job is
-    rolling back to it; `turned`: the point of no return is passed, and the job can only go forward.
+    `fallback` is the wish that restores where the job began (null = none); `is_rolling_back`: to
+    that one; `is_irrevocable`: the point of no return is passed, and the job can only go forward.
     `claims` counts workers that took the job since it last progressed. `fingerprint` is the digest
     of the confirmed steps, "" without a preview; `disks` says where they allocate
     (`storage.planner.Disks`). `address` is where the request came from. `awaits` names the decision
@@ -214,8 +214,8 @@ class Job(models.Model):
     `window_start` to `window_end` on the clock of `window_zone` is the daily window in which alone
     it begins, and goes on with a flush (`jobs.engine.flush_rest`); null: at any time.
 
-    `last_actor`, `last_address`, `last_door` and `last_token` record the author of the last order
-    after the request: a decision, a cancellation, another speed (`last_door` "" = none yet). They
+    `last_actor`, `last_address`, `last_origin` and `last_token` record the author of the last order
+    after the request: a decision, a cancellation, another speed (`last_origin` "" = none yet). They
     are written while a worker holds the job: read them through `jobs.requester`. `request_id` and
     `last_request_id` name the HTTP requests of both (`storage.request_id`), "" for none.
     """
@@ -235,7 +235,7 @@ class Job(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
-    door = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PAGE)
+    origin = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PAGE)
     token = models.CharField(max_length=64, blank=True)
     cache_plan = models.ForeignKey(
         CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
@@ -252,8 +252,8 @@ class Job(models.Model):
     cancel_requested = models.BooleanField(default=False)
     attempts = models.PositiveIntegerField(default=0)
     fallback = models.JSONField(null=True, blank=True)
-    falls_back = models.BooleanField(default=False)
-    turned = models.BooleanField(default=False)
+    is_rolling_back = models.BooleanField(default=False)
+    is_irrevocable = models.BooleanField(default=False)
     claims = models.PositiveIntegerField(default=0)
     fingerprint = models.CharField(max_length=64, blank=True)
     disks = models.JSONField(default=dict, blank=True)
@@ -270,7 +270,7 @@ class Job(models.Model):
         related_name="+",
     )
     last_address = models.GenericIPAddressField(null=True, blank=True)
-    last_door = models.CharField(max_length=8, choices=Origin.choices, blank=True)
+    last_origin = models.CharField(max_length=8, choices=Origin.choices, blank=True)
     last_token = models.CharField(max_length=64, blank=True)
     request_id = models.CharField(
         max_length=REQUEST_ID_LIMIT, blank=True, default=current_request_id, editable=False

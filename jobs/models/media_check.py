@@ -77,7 +77,7 @@ class MediaCheck(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     address = models.GenericIPAddressField(null=True, blank=True)
-    door = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PAGE)
+    origin = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PAGE)
     token = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     not_before = models.DateTimeField(db_default=Now())

@@ -25,9 +25,9 @@ class Step(models.Model):
     only an earlier step can satisfy, `{code, message}`; `progress` is
     `{label, done_bytes, total_bytes}` or `{}`; `output_seen` the last stored output line.
     `holds_vg`: while it runs, no other job changes the group `vg_uuid`; `fence` is the number of
-    its turn there (`VgFence`). `turns`: the point of no return. `blocked_by` is the agent's code of
-    the last blocker, `blocked_since` when the host first reported it without another code in
-    between.
+    its turn there (`VgFence`). `makes_irrevocable`: the point of no return. `blocked_by` is the
+    agent's code of the last blocker, `blocked_since` when the host first reported it without
+    another code in between.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE)
@@ -46,7 +46,7 @@ class Step(models.Model):
     vg_uuid = models.CharField(max_length=38, blank=True)
     holds_vg = models.BooleanField(default=False)
     fence = models.BigIntegerField(null=True, blank=True)
-    turns = models.BooleanField(default=False)
+    makes_irrevocable = models.BooleanField(default=False)
     blocked_by = models.CharField(max_length=32, blank=True)
     blocked_since = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)

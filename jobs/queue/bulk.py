@@ -137,7 +137,7 @@ def begin_bulk(deal: ConfirmedChange, requester: Requester, back: str = "") -> B
     BulkChange.objects.filter(created_at__lt=Now() - KEPT).delete()
     change = BulkChange.objects.create(
         actor_id=requester.actor.pk if requester.actor is not None else None,
-        door=requester.door,
+        origin=requester.origin,
         token=requester.token,
         address=requester.address,
         request_id=requester.request_id,
@@ -299,7 +299,9 @@ def _submit(
                 fingerprint=item.fingerprint,
                 disks=item.disks,
             ),
-            Requester(actor, address=change.address, door=Origin(change.door), token=change.token),
+            Requester(
+                actor, address=change.address, origin=Origin(change.origin), token=change.token
+            ),
         )
     except Refused as refused:
         return VolumeOutcome(volume, None, False, f"{refused.message} {refused.correction}".strip())

@@ -63,7 +63,9 @@ def seconds_from(job: int, n: int) -> tuple[float, float] | None:
 
 def _planned(steps: Sequence[Step]) -> list[PlannedStep]:
     return [
-        PlannedStep(step.verb, step.args, step.expect, step.title, turns=step.turns)
+        PlannedStep(
+            step.verb, step.args, step.expect, step.title, makes_irrevocable=step.makes_irrevocable
+        )
         for step in steps
     ]
 

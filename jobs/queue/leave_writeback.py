@@ -98,7 +98,8 @@ def _leave(volume_id: int, host_id: int) -> bool:
     try:
         with transaction.atomic():
             job = submit(
-                ChangeRequest(Kind.SET_CACHE, row.volume, wish), Requester(None, door=Origin.POLICY)
+                ChangeRequest(Kind.SET_CACHE, row.volume, wish),
+                Requester(None, origin=Origin.POLICY),
             )
     except (Refused, Busy) as error:
         log.info("volume %s stays in writeback mode: %s", row.volume.key, error)

@@ -28,9 +28,9 @@ def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> 
         jobs = jobs.exclude(volume=but_for)
     wishes = {
         volume_id: [Wish.from_json(wish)]
-        + ([Wish.from_json(before)] if before and not turned else [])
-        for volume_id, wish, before, turned in jobs.values_list(
-            "volume_id", "wish", "fallback", "turned"
+        + ([Wish.from_json(before)] if before and not is_irrevocable else [])
+        for volume_id, wish, before, is_irrevocable in jobs.values_list(
+            "volume_id", "wish", "fallback", "is_irrevocable"
         )
     }
     places = Placement.objects.filter(volume_id__in=wishes, host=host, until=None)

@@ -200,15 +200,15 @@ def cancel(job: Job, requester: Requester | None) -> bool:
     undone what is done where it can. A step that takes long is asked to stop, where the host lets
     it. Only a job that needs attention ends with a step of unknown outcome.
     """
-    # The runner sets `turned` under this lock, and reads there whether the job is cancelled.
+    # Under this lock the runner sets `is_irrevocable`, and reads whether the job is cancelled.
     locked = Job.objects.select_for_update(no_key=True).get(pk=job.pk)
-    job.state, job.turned = locked.state, locked.turned
+    job.state, job.is_irrevocable = locked.state, locked.is_irrevocable
     if job.is_over:
         return True
     fields = {"explanation": cancelled_by(requester), **requester_fields(requester)}
     if job.state == State.NEEDS_ATTENTION:
         return transition(job, State.NEEDS_ATTENTION, State.CANCELLED, **fields)
-    if job.turned:
+    if job.is_irrevocable:
         raise Refused(
             "turned",
             f"{job} can no longer be rolled back; it must run to its end.",

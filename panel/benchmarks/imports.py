@@ -114,7 +114,7 @@ def save_import(
         "spec": {"machine": clean_text(machine, TEXT_LIMIT)} if machine else {},
         "actor": requester.actor,
         "address": requester.address,
-        "door": requester.door,
+        "request_origin": requester.origin,
         "token": requester.token,
         "begun_at": now,
         "ended_at": now,

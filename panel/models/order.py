@@ -105,7 +105,7 @@ class Order(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    door = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PORTAL)
+    origin = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PORTAL)
     address = models.GenericIPAddressField(null=True, blank=True)
     idempotency_key = models.CharField(max_length=255, blank=True)
     from_plan = models.ForeignKey(

@@ -32,7 +32,7 @@ class OrderRequest:
     trial: bool = False
     takes_back: Order | None = None
     by: By = "person"
-    door: Origin = Origin.PORTAL
+    origin: Origin = Origin.PORTAL
     token: str = ""
     address: str | None = None
     idempotency_key: str = ""

@@ -123,7 +123,7 @@ def begin_job(order: Order, evaluation: Evaluation, token: str = "") -> Job:
                 currency=order.currency,
                 awaits=AWAITS if order.state == OrderState.AUTHORISING else "",
             ),
-            Requester(order.actor, address=order.address, door=Origin(order.door), token=token),
+            Requester(order.actor, address=order.address, origin=Origin(order.origin), token=token),
         )
     except Refused as refused:
         raise no_offer(REASONS.get(refused.code, NOT_NOW)) from refused
@@ -190,7 +190,7 @@ def _order(
         intent=evaluation.intent,
         state=OrderState.SCHEDULED if evaluation.due_at is not None else state,
         actor=ask.actor,
-        door=ask.door,
+        origin=ask.origin,
         address=ask.address,
         idempotency_key=ask.idempotency_key,
         from_plan=volume.cache_plan,

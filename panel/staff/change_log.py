@@ -89,10 +89,12 @@ def _changes(before: Any, after: Any) -> Iterator[FieldChange]:
             yield from _wish_changes(old, new)
         elif old != new:
             label = field.name.removesuffix("_minor").removesuffix("_bytes").replace("_", " ")
-            yield FieldChange(label, _told(before, field, old), _told(after, field, new))
+            yield FieldChange(
+                label, _value_text(before, field, old), _value_text(after, field, new)
+            )
 
 
-def _told(record: Any, field: Any, value: object) -> str:
+def _value_text(record: Any, field: Any, value: object) -> str:
     """The value of a record's field as people know it: another record by its name, and amounts with
     their units."""
     if value is not None and field.is_relation:

@@ -118,7 +118,7 @@ def step_chips(step: Step, job: Job, cost: object) -> SafeString:
     job has none."""
     shown = STEP_CHIPS.get(step.state)
     chips = [shown] if shown is not None else [] if job.dry_run else [PLANNED]
-    if getattr(cost, "final_step", None) == step.n or (step.turns and not job.dry_run):
+    if getattr(cost, "final_step", None) == step.n or (step.makes_irrevocable and not job.dry_run):
         chips.append(NO_ROLLBACK)
     return format_html_join(" ", "{}", ((chip(each),) for each in chips))
 

@@ -101,7 +101,7 @@ class Benchmark(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     address = models.GenericIPAddressField(null=True, blank=True)
-    door = models.CharField(max_length=8)
+    request_origin = models.CharField(max_length=8)
     token = models.CharField(max_length=64, blank=True)
     window_start = models.TimeField(null=True, blank=True)
     window_end = models.TimeField(null=True, blank=True)

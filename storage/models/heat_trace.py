@@ -61,7 +61,7 @@ class HeatTrace(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     address = models.GenericIPAddressField(null=True, blank=True)
-    door = models.CharField(max_length=8)
+    origin = models.CharField(max_length=8)
     token = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     not_before = models.DateTimeField(db_default=Now())

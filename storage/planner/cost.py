@@ -185,7 +185,7 @@ def _step(
     return StepCost(
         seconds + flushed_seconds + paced_seconds,
         locked,
-        step.turns or step.verb in IRREVERSIBLE,
+        step.makes_irrevocable or step.verb in IRREVERSIBLE,
         seconds + FLUSH_FACTOR * flushed_seconds + PACED_FACTOR * paced_seconds,
         paced_bytes,
     )

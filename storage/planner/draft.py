@@ -71,16 +71,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One agent verb. `polled` steps take long and are watched without holding a worker. Past a
-    step that `turns` there is no way back. While a step that `holds_vg` runs, no other job changes
-    the volume group."""
+    """One agent verb. `polled` steps take long and are watched without holding a worker. After a
+    step that `makes_irrevocable` the job does not roll back. While a step that `holds_vg` runs, no
+    other job changes the volume group."""
 
     verb: str
     args: dict[str, Any]
     expect: dict[str, Any]
     title: str
     polled: bool = False
-    turns: bool = False
+    makes_irrevocable: bool = False
     holds_vg: bool = True
 
 
@@ -99,7 +99,13 @@ class Draft:
     freed_bytes: dict[str, int] = field(default_factory=dict)
 
     def add(
-        self, verb: str, title: str, *, lasts: bool = True, turns: bool = False, **args: Any
+        self,
+        verb: str,
+        title: str,
+        *,
+        lasts: bool = True,
+        makes_irrevocable: bool = False,
+        **args: Any,
     ) -> None:
         """A step on the target LV itself, guarded by its identity. A verb that takes long is
         polled, unless this step of it `lasts` for a moment only."""
@@ -109,7 +115,7 @@ class Draft:
             expect |= {"lv_uuid": self.lv.uuid, "size_bytes": self.lv.size_bytes}
         args = {"vg": self.vg.name, "lv": self.lv_name, **args}
         self.steps.append(
-            PlannedStep(verb, args, expect, title, polled, turns, holds_vg=not polled)
+            PlannedStep(verb, args, expect, title, polled, makes_irrevocable, holds_vg=not polled)
         )
 
     def add_beside(self, verb: str, title: str, *, uuid: str | None = None, **args: Any) -> None:

@@ -188,7 +188,7 @@ def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | No
             why = _why_not(user, from_bytes)
             title += f"; {user.name:.40} sees it at its next start: {why}"
     # A guest may keep us waiting: meanwhile other jobs may have the group.
-    draft.add("guest.resize", title, turns=True, size_bytes=size_bytes, **args)
+    draft.add("guest.resize", title, makes_irrevocable=True, size_bytes=size_bytes, **args)
 
 
 def _why_not(user: VolumeUser, from_bytes: int | None) -> str:

@@ -115,7 +115,7 @@ def _destroy(draft: Draft, lv: LogicalVolume) -> None:
     draft.add(
         "volume.destroy",
         f"Overwrite {lv.vg_name}/{lv.name} with zeros and remove it permanently",
-        turns=True,
+        makes_irrevocable=True,
         lv_uuid=lv.uuid,
         size_bytes=lv.size_bytes,
         volume_key=draft.target.volume_key,

@@ -161,7 +161,7 @@ def measure(size: Size, panel: Any, postgres: int) -> dict[str, Any]:
             deep: lambda: bare.ask(f"/volumes/?limit={LIMIT}&offset={LIMIT * (size.deep - 1)}"),
             "detail": lambda: bare.ask(f"/volumes/{next(keys)}/"),
         }
-        panel_told, bare_told = in_turn(((web, ours), (bare, theirs)), postgres, size.blocks)
+        panel_spent, bare_spent = in_turn(((web, ours), (bare, theirs)), postgres, size.blocks)
         read = {
             f"pages of {LIMIT}": walk(web, postgres, pages(web, LIMIT), there.listed),
             f"pages of {MOST}": walk(web, postgres, pages(web, MOST), there.listed),
@@ -172,10 +172,10 @@ def measure(size: Size, panel: Any, postgres: int) -> dict[str, Any]:
     return {
         "hosts": size.hosts,
         "volumes": size.volumes,
-        "ours": panel_told,
-        "bare": bare_told,
+        "ours": panel_spent,
+        "bare": bare_spent,
         "all": read,
-        "goals": goals(panel_told[FIRST], panel_told[deep], read[f"pages of {LIMIT}"]),
+        "goals": goals(panel_spent[FIRST], panel_spent[deep], read[f"pages of {LIMIT}"]),
     }
 
 
@@ -202,15 +202,15 @@ def in_turn(
     servers: Sequence[tuple[WebServer, Ways]], postgres: int, blocks: int
 ) -> list[dict[str, dict[str, Any]]]:
     """What each server was asked for, a block of each kind after the other."""
-    told = [{name: Spent() for name in ways} for _, ways in servers]
+    by_server = [{name: Spent() for name in ways} for _, ways in servers]
     for n in range(blocks + 1):
-        for (server, ways), spent in zip(servers, told, strict=True):
+        for (server, ways), spent in zip(servers, by_server, strict=True):
             for name, way in ways.items():
                 times = 1 if name == SCRAPE else BLOCK
                 block = measured(server, postgres, way, times)
                 if n:  # the first one finds everything warm
                     spent[name].add(block)
-    return [{name: each.figures() for name, each in spent.items()} for spent in told]
+    return [{name: each.figures() for name, each in spent.items()} for spent in by_server]
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ class BareVolumes(ModelViewSet[Volume]):
 
 
 def chart(request: HttpRequest, key: str) -> HttpResponse:
-    """A text as long as a chart's, for somebody who has signed in, of a volume that there is."""
+    """A text as long as a chart's, for a person who has signed in, of a volume that there is."""
     if not request.user.is_authenticated:
         raise PermissionDenied
     get_object_or_404(Volume, key=key)

@@ -1,5 +1,5 @@
 """The settings of `tests.bench.bare_api`: the panel's models and database, without its middleware,
-its URLs and what it sets of Django REST framework. Sessions are read where somebody asks."""
+its URLs and what it sets of Django REST framework. Sessions are read where a view asks."""
 
 from panel.settings import *  # noqa: F403
 

@@ -94,7 +94,7 @@ def collector(
             cursor.execute(query)
             return bool(cursor.fetchone()[0] >= hosts)
 
-    until("every host has told of a round", met, SETTLE_SECONDS + 6 * interval)
+    until("every host has reported a round", met, SETTLE_SECONDS + 6 * interval)
     time.sleep(2 * interval)
     began, cpu, database, crowd_before = (
         time.monotonic(), cpu_seconds(process), tree_cpu_seconds(postgres), there.figures()

@@ -1,10 +1,10 @@
-"""`make bench-door`: what others notice while somebody floods the panel's doors.
+"""`make bench-door`: what others notice during floods of the panel's doors.
 
 The panel is the production set-up: gunicorn as the Procfile runs it, with a PostgreSQL and a Redis
 of its own, behind a proxy that names its clients (this program says X-Forwarded-For), on loopback.
 First the others are alone for a fifth of the time, then with all of these together:
 
-- 40 long-polls for a job that does not end, of 20 tokens, which ask again as they are told to;
+- 40 long-polls for a job that does not end, of 20 tokens, which ask again as answers say;
 - 200 requests a second of one token, which heeds nothing;
 - 50 sign-in attempts a second, half from one address on one account, half from 4 others on any;
 - 20 browsers with live pages: what those pages poll, as often as they do;
@@ -68,8 +68,8 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Told:
-    """What somebody measured: times of good answers, and the statuses of all."""
+class Tally:
+    """What one client measured: times of good answers, and the statuses of all."""
 
     times: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
@@ -268,7 +268,7 @@ def polls_of(n: int, volume: str, host: str) -> list[tuple[str, float]]:
 
 
 def session_of(person: Any) -> str:
-    """The cookie of somebody who is signed in."""
+    """The cookie of a person who is signed in."""
     from django.conf import settings
     from django.test import Client
 
@@ -290,11 +290,11 @@ async def measure(door: Door, world: World, seconds: float) -> dict[str, Any]:
             answer = await door.ask(path, "192.0.2.1", {"Cookie": world.cookie})
         if answer.status != 200:
             raise RuntimeError(f"{path}: {answer.status}")
-    before = {name: Told() for name in PAUSE_SECONDS}
+    before = {name: Tally() for name in PAUSE_SECONDS}
     await together(quiet_seconds, others(door, world, before))
-    during = {name: Told() for name in PAUSE_SECONDS}
+    during = {name: Tally() for name in PAUSE_SECONDS}
     names = ("long_polls", "one_token", "sign_ins", "browsers", "half_requests")
-    floods = {name: Told() for name in names}
+    floods = {name: Tally() for name in names}
     flooding = [
         *long_polls(door, world, floods["long_polls"]),
         one_token(door, world, floods["one_token"]),
@@ -304,17 +304,19 @@ async def measure(door: Door, world: World, seconds: float) -> dict[str, Any]:
     ]
     await together(seconds - quiet_seconds, [*others(door, world, during), *flooding])
     report(before, during, floods)
-    told = {name: each.figures() for name, each in during.items()}
+    figures = {name: each.figures() for name, each in during.items()}
     return {
         "seconds": seconds,
         "before": {name: each.figures() for name, each in before.items()},
-        "during": told,
+        "during": figures,
         "floods": {
             name: {"answers": dict(each.statuses), "left_out": each.left_out}
             for name, each in floods.items()
         },
         "goal_ms": GOAL_MS,
-        "is_met": all(told[name].get("p95_ms", GOAL_MS) < GOAL_MS for name in ("pages", "health")),
+        "is_met": all(
+            figures[name].get("p95_ms", GOAL_MS) < GOAL_MS for name in ("pages", "health")
+        ),
         "cpus": os.cpu_count(),
         "load_1min": round(os.getloadavg()[0], 1),
     }
@@ -329,10 +331,10 @@ async def together(seconds: float, actors: list[Coroutine[Any, Any, None]]) -> N
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     for task in ended:
-        task.result()  # nobody is meant to end before
+        task.result()  # no client is meant to end before
 
 
-def others(door: Door, world: World, told: dict[str, Told]) -> list[Coroutine[Any, Any, None]]:
+def others(door: Door, world: World, measured: dict[str, Tally]) -> list[Coroutine[Any, Any, None]]:
     """Those who are to notice nothing."""
     cookie, token = {"Cookie": world.cookie}, bearer(world.token)
     paths = {
@@ -344,30 +346,30 @@ def others(door: Door, world: World, told: dict[str, Told]) -> list[Coroutine[An
     async def one(name: str, address: str) -> None:
         asked, headers = paths[name]
         for path in itertools.cycle(asked):
-            told[name].add(await door.ask(path, address, headers))
+            measured[name].add(await door.ask(path, address, headers))
             await asyncio.sleep(PAUSE_SECONDS[name])
 
     return [one(name, f"192.0.2.{n}") for n, name in enumerate(paths, 1)]
 
 
-def long_polls(door: Door, world: World, told: Told) -> Iterator[Coroutine[Any, Any, None]]:
+def long_polls(door: Door, world: World, measured: Tally) -> Iterator[Coroutine[Any, Any, None]]:
     async def one(n: int) -> None:
         token = bearer(world.polling_tokens[n % len(world.polling_tokens)])
         while True:
             path = f"/api/v1/jobs/{world.job}?wait={WAIT_SECONDS}"
             answer = await door.ask(path, f"198.51.100.{n % POLLING_TOKENS}", token)
-            told.add(answer)
+            measured.add(answer)
             await asyncio.sleep(float(answer.headers.get("Retry-After", 0)))
 
     return (one(n) for n in range(LONG_POLLS))
 
 
-async def one_token(door: Door, world: World, told: Told) -> None:
+async def one_token(door: Door, world: World, measured: Tally) -> None:
     token = bearer(world.flooding_token)
-    await paced(TOKEN_RATE, told, lambda n: door.ask("/api/v1/volumes/", "203.0.113.1", token))
+    await paced(TOKEN_RATE, measured, lambda n: door.ask("/api/v1/volumes/", "203.0.113.1", token))
 
 
-async def sign_ins(door: Door, world: World, told: Told) -> None:
+async def sign_ins(door: Door, world: World, measured: Tally) -> None:
     first = await door.ask("/account/login/", "203.0.113.2")
     cookies = [value for name, value in first.headers.items() if name == "Set-Cookie"]
     cookie = next(each.split(";")[0] for each in cookies if "csrf" in each.lower())
@@ -377,20 +379,20 @@ async def sign_ins(door: Door, world: World, told: Told) -> None:
     async def attempt(n: int) -> Answer:
         is_aimed = n % 2 == 0
         address = "203.0.113.2" if is_aimed else f"100.64.0.{n // 2 % 4}"
-        email = world.email if is_aimed else f"somebody{n}@example.com"
+        email = world.email if is_aimed else f"stranger{n}@example.com"
         form = {"login": email, "password": f"guess{n}", "csrfmiddlewaretoken": secret}
         origin = {"Cookie": cookie, "Referer": f"http://localhost:{door.port}/account/login/"}
         return await door.ask("/account/login/", address, origin, urlencode(form))
 
-    await paced(SIGN_IN_RATE, told, attempt)
+    await paced(SIGN_IN_RATE, measured, attempt)
 
 
-def browsers(door: Door, world: World, told: Told) -> Iterator[Coroutine[Any, Any, None]]:
+def browsers(door: Door, world: World, measured: Tally) -> Iterator[Coroutine[Any, Any, None]]:
     async def poll(n: int, path: str, every_seconds: float) -> None:
         headers = {"Cookie": world.cookies[n], "HX-Request": "true"}
         await asyncio.sleep(random.random() * every_seconds)
         while True:
-            told.add(await door.ask(path, f"198.51.100.{100 + n}", headers))
+            measured.add(await door.ask(path, f"198.51.100.{100 + n}", headers))
             await asyncio.sleep(every_seconds)
 
     return (
@@ -398,27 +400,27 @@ def browsers(door: Door, world: World, told: Told) -> Iterator[Coroutine[Any, An
     )
 
 
-def half_requests(door: Door, told: Told) -> Iterator[Coroutine[Any, Any, None]]:
+def half_requests(door: Door, measured: Tally) -> Iterator[Coroutine[Any, Any, None]]:
     async def one(n: int) -> None:
         while True:
-            told.add(await door.hold(*HALVES[n % len(HALVES)], "203.0.113.3"))
+            measured.add(await door.hold(*HALVES[n % len(HALVES)], "203.0.113.3"))
 
     return (one(n) for n in range(HALF_REQUESTS))
 
 
 async def paced(
-    rate: float, told: Told, send: Callable[[int], Coroutine[Any, Any, Answer]]
+    rate: float, measured: Tally, send: Callable[[int], Coroutine[Any, Any, Answer]]
 ) -> None:
     """So many a second, whatever becomes of those before."""
     outstanding: set[asyncio.Task[None]] = set()
 
     async def one(n: int) -> None:
-        told.add(await send(n))
+        measured.add(await send(n))
 
     try:
         async for n in ticks(rate):
             if len(outstanding) >= MOST_OUTSTANDING:
-                told.left_out += 1
+                measured.left_out += 1
                 continue
             task = asyncio.create_task(one(n))
             outstanding.add(task)
@@ -439,12 +441,12 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def report(before: dict[str, Told], during: dict[str, Told], floods: dict[str, Told]) -> None:
+def report(before: dict[str, Tally], during: dict[str, Tally], floods: dict[str, Tally]) -> None:
     for name in before:
-        for when, told in (("before", before[name]), ("during", during[name])):
-            print(f"  {name:7} {when}:  {told.figures()}")
-    for name, told in floods.items():
-        print(f"  {name:13}  answers {dict(told.statuses)}, left out {told.left_out}")
+        for when, measured in (("before", before[name]), ("during", during[name])):
+            print(f"  {name:7} {when}:  {measured.figures()}")
+    for name, measured in floods.items():
+        print(f"  {name:13}  answers {dict(measured.statuses)}, left out {measured.left_out}")
     print(f"load of this machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 

@@ -91,7 +91,7 @@ def measure(redis_url: str, folder: Path, processor: Processor) -> dict[str, Any
 
     app.conf.broker_url = settings.CELERY_BROKER_URL = broker(redis_url)
     settings.REDIS_URL = redis_url
-    told = notify_workers.send
+    real_send = notify_workers.send
     with Stage(_NoWorkers(), BY_NAME["create"]) as stage:  # type: ignore[arg-type]
         operation.POLL_SECONDS = (0.01, 0.05)
         notify_workers.send = lambda task, *args: True
@@ -100,7 +100,7 @@ def measure(redis_url: str, folder: Path, processor: Processor) -> dict[str, Any
             volume, wish = stage.another(SIZE_BYTES)
             stage.bring(volume, wish)
             volumes.append((volume, wish))
-        notify_workers.send = told
+        notify_workers.send = real_send
         # Warm: the worker has its connections.
         _noop_jobs(stage, volumes, 1)
         first = _first_commands(stage)
@@ -235,7 +235,7 @@ def _run_noops(count: int) -> None:
 
 
 def _ansible(stage, folder: Path) -> dict[str, float]:  # type: ignore[no-untyped-def]
-    """The same SSH server lets a key in whose sessions run what they are told, for Ansible."""
+    """The same SSH server lets a key in whose sessions run any command, for Ansible."""
     key = asyncssh.generate_private_key("ssh-ed25519")
     key_file = folder / "bench-key"
     key_file.write_bytes(key.export_private_key())

@@ -1,7 +1,7 @@
 """Programs that figures are compared with, out of Debian's packages.
 
 A package is fetched and unpacked below `var/bench` and not installed: installed, Debian would
-start its server at once, on all addresses. So nobody needs to be root but for `apt-get update`,
+start its server at once, on all addresses. So no one needs to be root but for `apt-get update`,
 where the machine has no lists of packages yet.
 """
 

@@ -157,7 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             self.wfile.write(data)
         except ConnectionError:
-            # Whoever asked has not waited: that is what a slow answer is for.
+            # The client has not waited: that is what a slow answer is for.
             self.close_connection = True
 
     def log_message(self, *args: Any) -> None:

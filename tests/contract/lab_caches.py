@@ -57,7 +57,7 @@ FOREIGN: Final = "dd if={device} bs=1M iflag=direct 2>/dev/null | tr -dc x | wc 
 # bcache adds up its counts every 13.64 s; the agent keeps what it read of the fill for a minute.
 SETTLE: Final = "sleep 15; rm -f /run/tiercel/fill.json"
 
-# Whoever had the device open goes on with the new table; what is under way waits.
+# A program that had the device open goes on with the new table; what is under way waits.
 LAY: Final = """
 set -e
 dmsetup table {name} > /run/lain-{name}

@@ -283,8 +283,8 @@ def test_an_ssd_that_is_saturated_is_found_until_it_has_less_to_do(
         began = time.monotonic()
         lab_world.caches.read_hot(name, 18_000, at_once=64)
         watched.sample((time.monotonic() - began) / 60)
-        told = found()
-    assert "sda" in told and "each took" in told["sda"], told
+        messages = found()
+    assert "sda" in messages and "each took" in messages["sda"], messages
     for _ in range(2):
         watched.sample(15)
     assert found() == {}

@@ -25,7 +25,7 @@ def renewed(agent: Agent, name: str, pool: str) -> None:
 
 
 @pytest.mark.thorough
-def test_a_full_cache_of_which_nobody_reads_is_found_until_it_was_replaced(
+def test_a_full_cache_without_reads_is_found_until_it_was_replaced(
     agent: Agent, world: World
 ) -> None:
     name, pool = agent.wide_cached()
@@ -35,8 +35,8 @@ def test_a_full_cache_of_which_nobody_reads_is_found_until_it_was_replaced(
     watched.hours(12, lambda: world.caches.read_cold(name, READS))
     watched.hours(13)
     assert watched.codes() == ["cache_useless"]
-    told = watched.message("cache_useless")
-    assert "was full for the last 1 d " in told and "reads came from it" in told
+    message = watched.message("cache_useless")
+    assert "was full for the last 1 d " in message and "reads came from it" in message
     renewed(agent, name, pool)
     watched.hours(2)
     assert watched.codes() == []
@@ -58,8 +58,8 @@ def test_a_hit_rate_that_fell_is_found_until_the_volume_has_a_larger_cache(
     watched.hours(3, lambda: world.caches.read_cold(name, READS))
     watched.sample(15)
     assert "hit_rate_fell" in watched.codes()
-    told = watched.message("hit_rate_fell")
-    assert "in the same hours of last week it was" in told
+    message = watched.message("hit_rate_fell")
+    assert "in the same hours of last week it was" in message
     renewed(agent, name, pool)
     watched.hours(1)
     assert "hit_rate_fell" not in watched.codes()

@@ -1,4 +1,4 @@
-"""volume.clear: what a volume was moved away from or cached on is nobody's to read."""
+"""volume.clear: what a volume was moved away from or cached on cannot be read by others."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_what_a_killed_try_reserved_is_cleared_and_given_back(agent: Agent, worl
     assert world.reads_as_zeros("next")
 
 
-def test_what_somebody_else_has_taken_meanwhile_is_left_alone(agent: Agent, world: World) -> None:
+def test_what_another_has_taken_meanwhile_is_left_alone(agent: Agent, world: World) -> None:
     volume = moved(agent, world)
     world.take_lv("next", VOLUME_BYTES // 2)
     world.scribble("next")

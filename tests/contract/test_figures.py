@@ -1,4 +1,4 @@
-"""What becomes of a volume's counters while its cache comes and goes, it grows, and somebody sets
+"""What becomes of a volume's counters while its cache comes and goes, it grows, and a person sets
 the clock: no spike, nothing negative, gaps where they are due, and the kernel's own sums."""
 
 from __future__ import annotations

@@ -42,13 +42,13 @@ def test_a_held_volume_grows_into_zeros_and_its_guest_sees_it(agent: Agent, worl
         assert argvs(outcome["commands"]) == argvs(step["commands"])
         assert outcome["progress"]["total_bytes"] == MORE
         assert world.guest_sees("web12") == VOLUME_BYTES
-        told = {
+        resize = {
             "lv": volume,
             "size_bytes": VOLUME_BYTES + MORE,
             "from_bytes": VOLUME_BYTES,
             "guests": ["web12"],
         }
-        said = agent.do("guest.resize", told)["lines"]
+        said = agent.do("guest.resize", resize)["lines"]
         assert any(f"sees {VOLUME_BYTES + MORE} bytes" in line["text"] for line in said)
         assert world.guest_sees("web12") == VOLUME_BYTES + MORE
     assert world.reads_as_zeros(volume)
@@ -57,7 +57,7 @@ def test_a_held_volume_grows_into_zeros_and_its_guest_sees_it(agent: Agent, worl
     assert [each["name"] for each in agent.inventory()["lvs"]] == [volume]
     with agent.unchanged():
         assert agent.do("volume.extend", args)["commands"] == []
-        assert agent.do("guest.resize", told)["commands"] == []
+        assert agent.do("guest.resize", resize)["commands"] == []
 
 
 def test_a_cached_volume_grows_with_its_cache(agent: Agent, world: World) -> None:
@@ -72,7 +72,7 @@ def test_a_cached_volume_grows_with_its_cache(agent: Agent, world: World) -> Non
     agent.do("volume.extend", extension(world, volume))
     lv = agent.lv(volume)
     assert lv["size_bytes"] == VOLUME_BYTES + MORE and lv["cache"]["pool"] == pool
-    # Nobody holds it: the next start of the guest shows the size.
+    # No program holds it: the next start of the guest shows the size.
     size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
     assert argvs(agent.do("guest.resize", size)["commands"]) == [
         ["lvchange", "--deltag", f"tiercel.grown={VOLUME_BYTES}", f"vg0/{volume}"]

@@ -19,7 +19,7 @@ DEBIANS = {
 ODD_NAMES = ("..a", "+x", "a+b.c_d-e", "web--12", "A" * 40, "del-1.old", "0", "a-b")
 
 
-def test_disks_arrays_and_physical_volumes_are_told_with_what_matters(
+def test_disks_arrays_and_physical_volumes_are_reported_with_what_matters(
     agent: Agent, world: World
 ) -> None:
     inventory = agent.inventory()

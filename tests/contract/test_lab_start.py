@@ -19,13 +19,13 @@ LATE_SECONDS = 60
 
 def test_it_has_keys_an_identity_and_the_time_of_this_start(lab: Lab) -> None:
     before = time.time()
-    told = lab.run(
+    printed = lab.run(
         "date +%s; cat /etc/machine-id; cat /root/.ssh/authorized_keys "
         "/etc/ssh/ssh_host_ed25519_key.pub"
     ).stdout.split("\n")
-    assert before - LATE_SECONDS < int(told[0]) <= time.time() + 1
-    assert len(told[1]) == 32
-    assert told[2:4] == [
+    assert before - LATE_SECONDS < int(printed[0]) <= time.time() + 1
+    assert len(printed[1]) == 32
+    assert printed[2:4] == [
         lab.keys.client.with_suffix(".pub").read_text().strip(),
         lab.keys.host_public,
     ]

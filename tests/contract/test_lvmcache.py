@@ -16,7 +16,7 @@ def free_bytes(facts: Any) -> int:
     return int(next(pv for pv in facts["pvs"] if pv["name"] == "md0")["free_bytes"])
 
 
-def test_a_pool_takes_the_room_that_was_foretold_and_gives_it_back(agent: Agent) -> None:
+def test_a_pool_takes_the_predicted_room_and_gives_it_back(agent: Agent) -> None:
     before = free_bytes(agent.inventory())
     pool = agent.pool("v-aaaaaaaa")
     facts = agent.inventory()

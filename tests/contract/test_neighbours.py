@@ -1,4 +1,4 @@
-"""What LVM says of a group and its disks, and what somebody at a terminal has it do."""
+"""What LVM says of a group and its disks, and what a person at a terminal has it do."""
 
 from __future__ import annotations
 

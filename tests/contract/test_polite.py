@@ -20,7 +20,7 @@ from tests.lab import load
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab"), pytest.mark.thorough]
 
 # A disk that serves one request after the other, each in 10 ms, as a hard disk's head does: QEMU's
-# limit of requests a second lets a tenth of a second's worth pass at once, so that nobody waits.
+# limit of requests a second lets a tenth of a second's worth pass at once: no request waits.
 # Against 10 ms the unevenness of an emulated processor is small.
 DISK_MIB = 352
 SERVICE_NS = 10_000_000

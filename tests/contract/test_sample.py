@@ -113,7 +113,7 @@ def test_a_bcache_volume_has_both_sides_of_its_cache(agent: Agent, world: World)
 
 
 @pytest.mark.thorough
-def test_reads_writes_and_flushes_are_told_apart(agent: Agent, world: World) -> None:
+def test_reads_writes_and_flushes_are_distinguished(agent: Agent, world: World) -> None:
     volume = agent.volume()
     uuid = agent.lv(volume)["uuid"]
     volume_of(agent, uuid)

@@ -113,7 +113,7 @@ def test_no_data_is_lost_while_another_cache_set_takes_over(agent: Agent, world:
 
 
 @pytest.mark.thorough
-def test_nobody_waits_for_a_long_flush(
+def test_no_other_job_waits_for_a_long_flush(
     agent: Agent, world: LabWorld, record_property: Callable[[str, object], None]
 ) -> None:
     """A guest that goes on writing keeps its cache dirty: this flush cannot end before it stops.

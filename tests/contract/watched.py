@@ -57,6 +57,6 @@ class Watched:
         return [each["code"] for each in self.findings()]
 
     def message(self, code: str) -> str:
-        """What a person is told of it, with its figures."""
-        (told,) = [each["message"] for each in self.findings() if each["code"] == code]
-        return str(told)
+        """What a person reads of it, with its figures."""
+        (message,) = [each["message"] for each in self.findings() if each["code"] == code]
+        return str(message)

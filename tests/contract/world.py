@@ -100,7 +100,7 @@ class World(Protocol):
         """How much was read of a device since the boot."""
 
     def clock_stepped(self, seconds: int) -> AbstractContextManager[None]:
-        """Somebody sets the wall clock forward, and back again at the end of the block."""
+        """A person sets the wall clock forward, and back again at the end of the block."""
 
     def lost_member(self) -> AbstractContextManager[None]:
         """The SSD mirror `md0` has lost a disk; it is whole again at the end of the block."""

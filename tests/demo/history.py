@@ -126,7 +126,7 @@ def _order(kept: Kept, host: Host, at: datetime) -> Order:
     member = Member.objects.select_related("user", "customer").get(customer=volume.customer)
     job = Job.objects.create(
         kind=Kind.ADD_CACHE, host=host, volume=volume, wish=Wish(SIZE_BYTES).to_json(),
-        state=State.SUCCEEDED, actor=member.user, door=Origin.PORTAL, cache_plan=plan,
+        state=State.SUCCEEDED, actor=member.user, origin=Origin.PORTAL, cache_plan=plan,
         price_minor=plan.price_minor, currency=plan.currency, created_at=at, started_at=at,
         ended_at=at + TOOK, explanation="Invented: seeded for the demo.",
     )  # fmt: skip

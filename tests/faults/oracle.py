@@ -61,7 +61,7 @@ def problems(stage: Scene, *jobs: Job) -> list[str]:
         *_unharmed(stage),
         *_as_wished(stage, jobs),
         *_clean(stage, jobs),
-        *_told(stage, jobs),
+        *_reported(stage, jobs),
         *_audited(ledger, jobs),
         *(f"the fake host does not know: {gap}" for gap in ledger.gaps),
     ]
@@ -148,7 +148,7 @@ def _clean(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
             yield f"job {job.key} failed and left work undone: {left}"
 
 
-def _told(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
+def _reported(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
     """A new volume has no former state: the job names what it left of it, and a job that failed
     without needing attention left nothing."""
     new = [job for job in jobs if job.kind == Kind.CREATE_VOLUME and not job.dry_run]

@@ -295,7 +295,7 @@ def _source(each: Placed, now: datetime) -> load.Source:
 
 
 def _waiting(number: int) -> None:
-    """A host whose fingerprint nobody has accepted yet."""
+    """A host whose fingerprint is not accepted yet."""
     Host.objects.create(
         name=f"stor-ams-{number + 1:02d}",
         address="198.51.100.250",

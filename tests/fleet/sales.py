@@ -25,7 +25,7 @@ from panel.orders.pricing.quote import period
 from storage.models import CachePlan, Customer, Volume
 from tests.fleet.load import FAST_MS, SLOW_MS
 from tests.fleet.measured import measured
-from tests.panel.proofs.results import TOLD
+from tests.panel.proofs.results import RESULT
 
 MONTHS = 9
 DAY = 86_400
@@ -165,7 +165,7 @@ def _result(verdict: str, before: float, after: float, random: Random) -> dict[s
     crowd, change, iops = random.uniform(0.7, 1.6), after - before, random.uniform(20, 400)
     least = 0.4 if verdict == "unclear" else 0.03
     taken = read_ms(after, crowd) / read_ms(before, crowd)
-    return TOLD | {
+    return RESULT | {
         "verdict": verdict,
         "confidence": random.uniform(0.96, 0.999),
         "hit_rate_before": before,

@@ -1,5 +1,5 @@
 """Alerts of the invented fleet, as half an hour of rounds makes them: open, acknowledged, silenced,
-resolved; and who is told."""
+resolved; and their recipients."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def _resolved(like: Alert, now: datetime) -> None:
         first_seen_at=begun,
         present_since=begun,
         opened_at=begun,
-        told_at=begun,
+        notified_at=begun,
         absent_since=begun + timedelta(minutes=17),
         resolved_at=ended,
     )
     for kind, at in ((AlertEventKind.OPENED, begun), (AlertEventKind.RESOLVED, ended)):
         AlertEvent.objects.create(
-            alert=row, kind=kind, at=at, is_told=True, rank=1, routed_at=at, text=row.message
+            alert=row, kind=kind, at=at, is_notified=True, rank=1, routed_at=at, text=row.message
         )
 
 

@@ -158,7 +158,7 @@ class _Maker:
         }
         job = self._job(
             there, began, kind=Kind.REPLACE_CACHE, state=State.NEEDS_ATTENTION, error=error,
-            started_at=began, turned=True,
+            started_at=began, is_irrevocable=True,
         )  # fmt: skip
         self._step(job, there, 1, "cache.flush", "Write dirty data back to the HDD", [
             f"lvchange --cachepolicy cleaner {VG}/{there.of.lv_name}",
@@ -195,7 +195,7 @@ class _Maker:
             return
         at = now - timedelta(hours=5)
         job = self._job(
-            there, at, state=State.SUCCEEDED, door=Origin.PORTAL, actor=self.owner,
+            there, at, state=State.SUCCEEDED, origin=Origin.PORTAL, actor=self.owner,
             price_minor=490, currency="EUR",
         )  # fmt: skip
         self._end(job, at + timedelta(seconds=12))
@@ -262,13 +262,13 @@ class _Maker:
             commands=commands,
             op_id=op_id, vg_uuid=there.machine.vg_uuid, started_at=at, ended_at=ended_at,
             state=StepState.DONE if over else StepState.RUNNING if at else StepState.PLANNED,
-            turns=verb == "cache.detach",
+            makes_irrevocable=verb == "cache.detach",
         )  # fmt: skip
         if at is None:
             return step
         common: dict[str, Any] = {
             "op_id": op_id, "job_key": job.key, "kind": job.kind, "actor": self.admin.email,
-            "address": job.address, "door": job.door, "host": there.host.name,
+            "address": job.address, "origin": job.origin, "host": there.host.name,
             "host_key": there.host.key, "machine_id": there.host.machine_id,
             "volume_key": there.volume.key, "volume_label": there.volume.label, "vg": VG,
             "verb": verb, "args": {},

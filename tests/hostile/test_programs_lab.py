@@ -1,4 +1,4 @@
-"""On the lab: programs of a guest that keep whoever asks waiting, or answer with rubbish."""
+"""On the lab: programs of a guest that keep their callers waiting, or answer with rubbish."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def world(lab_world: LabWorld) -> Iterator[LabWorld]:
     lab_world.reset()
 
 
-def told_to_grow(world: LabWorld, agent: Agent, volume: str) -> dict[str, object]:
-    """The volume has grown; what guest.resize needs beside those who are to be told."""
+def growth_args(world: LabWorld, agent: Agent, volume: str) -> dict[str, object]:
+    """The volume has grown; what guest.resize needs beside those who are to be notified."""
     size = {"lv": volume, "from_bytes": VOLUME_BYTES, "size_bytes": VOLUME_BYTES + MORE}
     agent.do("volume.extend", {**size, "pvs": [world.slow[0]], "volume_key": volume[2:]})
     return size
@@ -78,7 +78,7 @@ def held(world: LabWorld, command: str) -> Iterator[None]:
         world.lab.run("systemctl kill -s KILL guest-web12; systemctl stop guest-web12; true")
 
 
-def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(world: LabWorld) -> None:
+def test_a_libvirt_that_hangs_keeps_no_one_from_the_group(world: LabWorld) -> None:
     agent = Agent(world)
     volume = agent.volume()
     path, domain = f"/dev/vg0/{volume}", str(uuid.uuid4())
@@ -92,7 +92,7 @@ def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(world: LabWorld) -> No
         f"-display none -machine pc,accel=tcg -m 32 -drive file={path},if=virtio,format=raw"
     )
     with held(world, qemu):
-        size = told_to_grow(world, agent, volume)
+        size = growth_args(world, agent, volume)
         op = agent.start("guest.resize", {**size, "domains": [{"uuid": domain, "path": path}]})
         agent.volume()
         assert agent.data("op.get", {"op": op, "after": 0})["state"] == "running"
@@ -104,7 +104,7 @@ def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(world: LabWorld) -> No
 
 
 @pytest.mark.parametrize("rubbish", RUBBISH.values(), ids=RUBBISH.keys())
-def test_a_monitor_that_never_ends_keeps_nobody_from_the_group(
+def test_a_monitor_that_never_ends_keeps_no_one_from_the_group(
     world: LabWorld, rubbish: bytes
 ) -> None:
     agent = Agent(world)
@@ -118,7 +118,7 @@ def test_a_monitor_that_never_ends_keeps_nobody_from_the_group(
     qemu = f"env PYTHONHOME=/usr {QEMU} /run/hostile.py {arguments} {drive} {monitor}"
     with held(world, qemu):
         world.lab.run("until [ -e /run/hostile.qmp.up ]; do sleep 0.2; done")
-        size = told_to_grow(world, agent, volume)
+        size = growth_args(world, agent, volume)
         op = agent.start("guest.resize", {**size, "guests": ["web12"]})
         agent.volume()
         outcome = agent.outcome(op)

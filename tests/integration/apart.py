@@ -119,7 +119,7 @@ def relay(machine: Elsewhere, to: Path | tuple[str, int]) -> Iterator[int]:
                 sink.write(chunk)
                 await sink.drain()
         except OSError:
-            pass  # one side is gone: the other is told by the close
+            pass  # one side is gone: the other learns it by the close
         finally:
             sink.close()
 

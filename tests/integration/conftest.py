@@ -30,8 +30,8 @@ from tests.integration.fake_machine import FakeMachine
 from tests.integration.lab_machine import LabMachine
 from tests.integration.machine import Machine
 from tests.integration.person import Person
+from tests.integration.recipients import Recipients, recipients_of
 from tests.integration.running import REDIS, Running
-from tests.integration.told import Told, telling
 
 LAB_SECONDS = 1200
 """The first of them may have to make the image and boot it."""
@@ -166,7 +166,7 @@ def person(panel: Running, enter: Callable[[], Person]) -> Person:
 def make_fake_machine(
     make_fake_host: Callable[..., FakeHost], panel: Running
 ) -> Iterator[Callable[..., FakeMachine]]:
-    """FakeMachine of FakeHost(**variation), observe-only unless told otherwise."""
+    """FakeMachine of FakeHost(**variation), observe-only by default."""
     servers: list[FakeServer] = []
 
     def make(**variation: object) -> FakeMachine:
@@ -178,7 +178,7 @@ def make_fake_machine(
         return FakeMachine(host, servers[-1])
 
     yield make
-    # Nobody asks these hosts any more; jobs and volumes stay to be looked at.
+    # No process asks these hosts any more; jobs and volumes stay to be looked at.
     Host.objects.exclude(name="lab").update(state="pending")
     for server in servers:
         server.stop()
@@ -256,9 +256,9 @@ def found(machine: Machine, host: Host, person: Person) -> Volume:
 
 
 @pytest.fixture
-def told(panel: Running) -> Iterator[Told]:
-    """What one person and one address are told of alerts."""
-    with telling(panel) as made:
+def recipients(panel: Running) -> Iterator[Recipients]:
+    """What one person and one address get of alerts."""
+    with recipients_of(panel) as made:
         yield made
 
 

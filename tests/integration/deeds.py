@@ -54,7 +54,7 @@ Scene = Callable[[Stage], AbstractContextManager[None]]
 class Deed:
     """`verbs` are the steps of its job. `is_online`: a guest holds the volume from before the
     preview until after the job. `data` of the volume afterwards: "kept", "new" (none yet), "off"
-    (where nobody reads it) or "gone". `scene` is what else is so meanwhile."""
+    (where no program reads it) or "gone". `scene` is what else is so meanwhile."""
 
     name: str
     kind: Kind

@@ -104,8 +104,8 @@ class FakeMachine:
         """The model knows of each extent only whether there is data in it."""
         runs = self.host.root.lv(lv).bottom.runs
         extents = [(run.pv, run.first + n) for run in runs for n in range(run.count)]
-        told = extents[: size_bytes // EXTENT]
-        return "".join("x" if extent in pv.stale else "0" for pv, extent in told)
+        taken = extents[: size_bytes // EXTENT]
+        return "".join("x" if extent in pv.stale else "0" for pv, extent in taken)
 
     def write(self, lv: str, size_bytes: int) -> None:
         self.host.root.scribble(self.host.root.lv(lv))

@@ -126,8 +126,8 @@ class LabMachine:
 
     def executed(self) -> list[str]:
         """LVM writes into its archive what command it is about to run."""
-        told = self.lab.run(DESCRIPTIONS).stdout
-        lines: list[str] = re.findall(r"(?m)\*before\* executing '(.*)'\"$", told)
+        described = self.lab.run(DESCRIPTIONS).stdout
+        lines: list[str] = re.findall(r"(?m)\*before\* executing '(.*)'\"$", described)
         # A command that writes metadata several times is one command.
         return [each for n, each in enumerate(lines) if n == 0 or lines[n - 1] != each]
 

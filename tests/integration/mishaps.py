@@ -88,8 +88,8 @@ modprobe -r scsi_debug
 """
 
 # The kernel marks in the cache's own metadata how much of it is used. LVM gives every cache three
-# times what it can ever need, so the metadata is made anew in a small part of its room. Whoever
-# suspends such a cache breaks it: its hints, a third of all, are written anew beside the old ones.
+# times what it can ever need, so the metadata is made anew in a small part of its room. Suspending
+# such a cache breaks it: its hints, a third of all, are written anew beside the old ones.
 MAKE_SMALL_METADATA = """
 set -e
 vgcreate -qq vgm /dev/{ssd}
@@ -206,7 +206,7 @@ class LabMishaps:
 
     @contextmanager
     def another_ssd(self) -> Iterator[str]:
-        """Somebody plugs it in; its name."""
+        """A person plugs it in; its name."""
         with self._lab.plugged(SPARE_SSD) as name:
             try:
                 yield name
@@ -226,7 +226,7 @@ class LabMishaps:
         self._lab.run(TAKE_ANOTHER_CACHE, timeout_seconds=SLOWLY)
 
     def fall_silent(self) -> None:
-        """The machine stands still: it answers nobody."""
+        """The machine stands still: it answers no one."""
         self._lab.freeze()
 
     def speak(self) -> None:

@@ -36,7 +36,7 @@ class Program:
         )
         try:
             with self._opener.open(request, timeout=ANSWER_SECONDS) as reply:
-                told: dict[str, Any] = json.load(reply)
+                answer: dict[str, Any] = json.load(reply)
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from None
-        return finished(Job.objects.get(key=told["key"]))
+        return finished(Job.objects.get(key=answer["key"]))

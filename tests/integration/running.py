@@ -142,7 +142,7 @@ class Running:
         return list(self._processes)
 
     def dead(self) -> list[str]:
-        """Processes that ended though nobody stopped them."""
+        """Processes that ended without being stopped."""
         return [name for name, each in self._processes.items() if each.poll() is not None]
 
     def manage(self, *command: str) -> str:

@@ -11,8 +11,8 @@ from tests import make
 from tests.integration.fake_machine import FakeMachine
 from tests.integration.machine import Machine
 from tests.integration.person import Person
+from tests.integration.recipients import A_ROUND_AND_MORE, WITHIN_SECONDS, Recipients
 from tests.integration.running import REDIS
-from tests.integration.told import A_ROUND_AND_MORE, WITHIN_SECONDS, Told
 from tests.integration.until import until
 
 
@@ -21,26 +21,30 @@ def new_host(name: str) -> Host:
     return make.host(name=name, state="unverified", host_key="", host_key_seen=make.HOST_KEY)
 
 
-def test_each_problem_is_one_mail_and_one_webhook_and_one_more_when_it_is_over(told: Told) -> None:
+def test_each_problem_is_one_mail_and_one_webhook_and_one_more_when_it_is_over(
+    recipients: Recipients,
+) -> None:
     host = new_host("alert-one")
-    told.wait_for("alert.opened")
-    assert told.subjects == ["[Tiercel] alert-one: New host waiting for you to approve its SSH key"]
+    recipients.wait_for("alert.opened")
+    assert recipients.subjects == [
+        "[Tiercel] alert-one: New host waiting for you to approve its SSH key"
+    ]
     Host.objects.filter(pk=host.pk).update(state="pending")
-    told.wait_for("alert.opened", "alert.resolved")
-    assert told.subjects[1].startswith("[Tiercel] Resolved: alert-one")
+    recipients.wait_for("alert.opened", "alert.resolved")
+    assert recipients.subjects[1].startswith("[Tiercel] Resolved: alert-one")
 
 
 def test_neither_housekeeping_nor_redis_nor_mail_server_loses_or_doubles_a_message(
-    told: Told,
+    recipients: Recipients,
 ) -> None:
-    told.postbox.is_down(True)
-    told.panel.kill("housekeeping")
-    told.panel.kill(REDIS)
+    recipients.postbox.is_down(True)
+    recipients.panel.kill("housekeeping")
+    recipients.panel.kill(REDIS)
     host = new_host("alert-two")
     time.sleep(5)
-    told.panel.start(REDIS)
-    told.panel.start("housekeeping")
-    until("the webhook came", lambda: len(told.place.got) == 1, WITHIN_SECONDS)
+    recipients.panel.start(REDIS)
+    recipients.panel.start("housekeeping")
+    until("the webhook came", lambda: len(recipients.place.got) == 1, WITHIN_SECONDS)
     until(
         "the mail was tried",
         lambda: AlertDelivery.objects.filter(
@@ -48,30 +52,30 @@ def test_neither_housekeeping_nor_redis_nor_mail_server_loses_or_doubles_a_messa
         ).exists(),
         WITHIN_SECONDS,
     )
-    told.panel.kill("housekeeping")
-    told.panel.start("housekeeping")
-    told.postbox.is_down(False)
-    told.wait_for("alert.opened")
+    recipients.panel.kill("housekeeping")
+    recipients.panel.start("housekeeping")
+    recipients.postbox.is_down(False)
+    recipients.wait_for("alert.opened")
     Host.objects.filter(pk=host.pk).update(state="pending")
-    told.wait_for("alert.opened", "alert.resolved")
+    recipients.wait_for("alert.opened", "alert.resolved")
 
 
-def test_a_disk_that_an_array_loses_is_told_once_with_what_it_concerns(
+def test_a_disk_that_an_array_loses_notifies_once_with_what_it_concerns(
     make_fake_machine: Callable[..., FakeMachine],
     enrol: Callable[[Machine, str], Host],
     person: Person,
-    told: Told,
+    recipients: Recipients,
 ) -> None:
     machine = make_fake_machine()
     host = enrol(machine, "alert-three")
     with machine.host.changing() as there:
         there.arrays[0].failed = {"sdb"}
     person.refresh(host)
-    until("the array is told", lambda: told.codes.count("array_degraded"), WITHIN_SECONDS)
+    until("the array is notified", lambda: recipients.codes.count("array_degraded"), WITHIN_SECONDS)
     time.sleep(A_ROUND_AND_MORE)
-    # The host's key, which was accepted at the same moment, may be told in the same message.
-    assert told.codes.count("array_degraded") == 1
-    mails = [str(each.get_content()) for each in told.postbox.got]
+    # The host's key, which was accepted at the same moment, may be in the same message.
+    assert recipients.codes.count("array_degraded") == 1
+    mails = [str(each.get_content()) for each in recipients.postbox.got]
     (about,) = [each for each in mails if "alert-three: Array degraded" in each]
     assert "has failed in md0 (raid1): 1 of 2 disks left." in about
     assert "What to do: Replace the disk" in about

@@ -1,5 +1,5 @@
 """The Ansible collection at a running panel: second runs change nothing, check mode changes
-nothing, and the panel's own words reach whoever runs the play."""
+nothing, and the panel's own words reach the person who runs the play."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_customer_with_a_volume_and_its_cache(machine: Machine, host: Host, pl
     refused = play(
         task("volume_cache", volume=name, size_bytes=1),
         task("customer", external_id=name, state="absent"),
-        task("volume_cache", volume="nobody", size_bytes=64 * MIB),
+        task("volume_cache", volume="missing", size_bytes=64 * MIB),
         task("volume", external_id=f"{name}-2", label="no host"),
     )
     assert [each["failed"] for each in refused.results] == [True] * 4
@@ -188,7 +188,7 @@ def test_a_customer_with_a_volume_and_its_cache(machine: Machine, host: Host, pl
     assert first["status"] == 422 and "/cache" in first["msg"]
     assert (second_answer["code"], second_answer["status"]) == ("in_use", 409)
     assert "volume" in second_answer["msg"]
-    assert "nobody" in third["msg"]
+    assert "missing" in third["msg"]
     assert "host" in fourth["msg"]
 
     retired = task("volume", external_id=name, state="retired", without_customer=True)

@@ -57,7 +57,7 @@ def test_the_session_of_the_document_adds_a_cache_and_takes_it_off(
             check=False,
         )
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-        preview, *jobs = Job.objects.filter(volume=volume, door="api").order_by("id")
+        preview, *jobs = Job.objects.filter(volume=volume, origin="api").order_by("id")
         assert [(job.kind, job.state) for job in jobs] == [
             ("add-cache", State.SUCCEEDED),
             ("remove-cache", State.SUCCEEDED),

@@ -69,7 +69,7 @@ def test_the_session_of_the_document_adds_a_cache_and_takes_it_off(
             check=False,
         )
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-        made = Job.objects.filter(volume=volume, door="api").order_by("id")
+        made = Job.objects.filter(volume=volume, origin="api").order_by("id")
         assert {job.state for job in made} == {State.SUCCEEDED}
         added, removed = made.filter(dry_run=False)
         assert (added.kind, removed.kind) == ("add-cache", "remove-cache")

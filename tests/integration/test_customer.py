@@ -68,7 +68,11 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     changed(tab, machine, "Order for 4.90 EUR a month")
     bought = Job.objects.order_by("id").last()
     assert bought is not None
-    assert (bought.kind, bought.state, bought.door) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
+    assert (bought.kind, bought.state, bought.origin) == (
+        "add-cache",
+        State.SUCCEEDED,
+        Origin.PORTAL,
+    )
     assert (bought.price_minor, bought.currency, bought.actor) == (490, "EUR", buyer)
     assert trail(bought) == ADD_CACHE_TRAIL
 

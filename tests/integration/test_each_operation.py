@@ -108,7 +108,7 @@ def play(deed: Deed, stage: Stage, door: ByPage | ByApi, timed: list[Timed]) -> 
         assert argvs(preview) == argvs(job) == trail_of(job), deed.name
         assert_signed(job, door)
         look(deed, stage, job)
-        # An operation of a fake host takes as long as it was told to.
+        # An operation of a fake host takes as long as the test says.
         if stage.machine.name == "lab":
             assert said is not None and job.started_at is not None and job.ended_at is not None
             took = (job.ended_at - job.started_at).total_seconds()
@@ -119,7 +119,7 @@ def assert_signed(job: Job, door: ByPage | ByApi) -> None:
     """Each operation of the job ended well, and the trail says who asked for it, by which door."""
     came_by, has_token = (Origin.PAGE, False) if isinstance(door, ByPage) else (Origin.API, True)
     for entry in AuditEntry.objects.filter(job_key=job.key):
-        assert (entry.actor, entry.door, bool(entry.token)) == (EMAIL, came_by, has_token)
+        assert (entry.actor, entry.origin, bool(entry.token)) == (EMAIL, came_by, has_token)
         if entry.phase == Phase.OUTCOME:
             assert entry.result == {"state": "done"}
 

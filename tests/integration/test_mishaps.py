@@ -1,4 +1,4 @@
-"""What befalls a storage host is told by one mail and one webhook, and so is its end: how long each
+"""What befalls a storage host sends one mail and one webhook, and so does its end: how long each
 of them takes, with samples every 60 s as in production."""
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tests.integration.lab_machine import LabMachine
 from tests.integration.machine import Machine
 from tests.integration.mishaps import CachedBySpare, LabMishaps
 from tests.integration.person import Person, finished, words
+from tests.integration.recipients import Recipients
 from tests.integration.running import Running
-from tests.integration.told import Told
 from tests.integration.until import until
 from tests.lab import second_kernel
 
@@ -52,9 +52,9 @@ News = Counter[tuple[str, str, str]]
 
 @dataclass
 class Watch:
-    """Breaks one thing after the other, and notes when each is told."""
+    """Breaks one thing after the other, and notes when each is notified."""
 
-    told: Told
+    recipients: Recipients
     host: Host
     before: News
     rows: list[str] = field(default_factory=list)
@@ -62,18 +62,18 @@ class Watch:
     expected: News = field(default_factory=Counter)
 
     def news(self) -> News:
-        """What was told since the beginning; what passed by itself before is not counted."""
-        return self.told.of_host(self.host) - self.before
+        """What was notified since the beginning; what passed by itself before is not counted."""
+        return self.recipients.of_host(self.host) - self.before
 
     def breaks(self, name: str, family: str, begin: Callable[[], object]) -> None:
-        """Until both were told that it is there."""
+        """Until both were notified that it is there."""
         since = database_now()
         begin()
-        self.is_told(name, family, since)
+        self.is_notified(name, family, since)
 
-    def is_told(self, name: str, family: str, since: datetime) -> None:
-        """Until both were told of what is there since then."""
-        self._told(name, family, "opened", since, WITHIN_SECONDS + HOLD_SECONDS.get(family, 0))
+    def is_notified(self, name: str, family: str, since: datetime) -> None:
+        """Until both were notified of what is there since then."""
+        self._notified(name, family, "opened", since, WITHIN_SECONDS + HOLD_SECONDS.get(family, 0))
 
     def mends(self, name: str, begin: Callable[[], object]) -> None:
         """From now on; `ends` waits for the end."""
@@ -81,17 +81,17 @@ class Watch:
         begin()
 
     def ends(self, name: str, family: str) -> None:
-        """Until both were told that it is over."""
+        """Until both were notified that it is over."""
         seconds = END_SECONDS + OWN_END_SECONDS.get(family, 0)
-        self._told(name, family, "resolved", self.mended[name], seconds)
+        self._notified(name, family, "resolved", self.mended[name], seconds)
 
     def may_have_been(self, family: str) -> None:
-        """What came beside, if it did, is told once by both, and so is its end."""
+        """What came beside, if it did, notified both once, and so did its end."""
         beside: News = Counter((way, family, "opened") for way in BOTH)
         if (self.expected + beside) <= self.news():
             self.expected += beside + Counter((way, family, "resolved") for way in BOTH)
 
-    def _told(self, name: str, family: str, kind: str, since: datetime, seconds: float) -> None:
+    def _notified(self, name: str, family: str, kind: str, since: datetime, seconds: float) -> None:
         wanted: News = Counter((way, family, kind) for way in BOTH)
         self.expected += wanted
 
@@ -120,7 +120,7 @@ class Watch:
         return [f"{each.code} {each.opened_at} {each.absent_since}" for each in alerts]
 
     def is_exact(self) -> None:
-        """Nothing else was told, nor anything twice."""
+        """Nothing else was notified, nor anything twice."""
         time.sleep(A_ROUND_AND_MORE)
         assert self.news() == self.expected
 
@@ -146,7 +146,7 @@ def paced(panel: Running) -> Iterator[None]:
 
 
 @pytest.fixture
-def watch(paced: None, host: Host, found: Volume, told: Told, person: Person) -> Watch:
+def watch(paced: None, host: Host, found: Volume, recipients: Recipients, person: Person) -> Watch:
     """Of a host of which nothing is wrong."""
     # Volumes of a test before this one.
     person.refresh(host)
@@ -157,7 +157,7 @@ def watch(paced: None, host: Host, found: Volume, told: Told, person: Person) ->
 
     time.sleep(A_ROUND_AND_MORE)
     until("nothing is wrong", is_well, END_SECONDS)
-    return Watch(told, host, told.of_host(host))
+    return Watch(recipients, host, recipients.of_host(host))
 
 
 def read_disks(panel: Running, host: Host) -> None:
@@ -174,7 +174,7 @@ def play(
     watch: Watch, mishaps: LabMishaps, machine: Machine, person: Person, found: Volume
 ) -> None:
     """One after the other; some ends come together."""
-    panel, host = watch.told.panel, watch.host
+    panel, host = watch.recipients.panel, watch.host
     watch.breaks("mdadm --fail", "array", mishaps.lose_member)
     watch.mends("mdadm --fail", mishaps.get_member_back)
 
@@ -220,7 +220,7 @@ def lose_ssd(watch: Watch, cached: CachedBySpare, mode: str) -> None:
 @pytest.mark.xdist_group("lab")
 @pytest.mark.timeout(5400)
 @pytest.mark.parametrize("machine", ["lab"], indirect=True)
-def test_each_mishap_of_a_real_host_is_told_once_and_so_is_its_end(
+def test_each_mishap_of_a_real_host_notifies_once_and_so_does_its_end(
     watch: Watch, machine: LabMachine, person: Person, found: Volume
 ) -> None:
     mishaps = LabMishaps(machine)
@@ -242,7 +242,7 @@ def test_each_mishap_of_a_real_host_is_told_once_and_so_is_its_end(
         # Its volume is gone with it.
         person.refresh(watch.host)
         person.settle_missing(watch.host)
-        watch.is_told(dirty, "cache_dirty_stuck", begun)
+        watch.is_notified(dirty, "cache_dirty_stuck", begun)
         watch.mends(dirty, mishaps.drain)
         fall_silent(watch, mishaps)
         watch.ends(dirty, "cache_dirty_stuck")
@@ -256,7 +256,7 @@ def test_each_mishap_of_a_real_host_is_told_once_and_so_is_its_end(
 @pytest.mark.xdist_group("lab")
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize("machine", ["lab"], indirect=True)
-def test_metadata_that_is_full_is_told_once_and_so_is_its_end(
+def test_metadata_that_is_full_notifies_once_and_so_does_its_end(
     watch: Watch, machine: LabMachine, person: Person
 ) -> None:
     mishaps, name = LabMishaps(machine), "metadata full"
@@ -273,7 +273,7 @@ def test_metadata_that_is_full_is_told_once_and_so_is_its_end(
 @pytest.mark.xdist_group("lab")
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize("machine", ["lab"], indirect=True)
-def test_a_restart_into_another_kernel_is_told_once_and_so_is_its_end(
+def test_a_restart_into_another_kernel_notifies_once_and_so_does_its_end(
     watch: Watch, machine: LabMachine, found: Volume, person: Person
 ) -> None:
     """The last of this file: the machine's disks may have other names afterwards."""

@@ -32,7 +32,7 @@ def test_a_worker_that_dies_in_the_middle_costs_nothing_until_another_one_has_do
         kill_worker(panel, held, order.job, meanwhile=partial(still_running, visitor, order))
         assert finished(order.job).state == State.SUCCEEDED
     completed(order)
-    assert "Done: this volume now has the plan" in told(visitor, order)
+    assert "Done: this volume now has the plan" in text_of(visitor, order)
     charged = Order.objects.filter(volume=of.volume, state="completed")
     assert charged.aggregate(total=Sum("charge_minor"))["total"] == order.charge_minor
     of.volume.refresh_from_db()
@@ -40,13 +40,13 @@ def test_a_worker_that_dies_in_the_middle_costs_nothing_until_another_one_has_do
 
 
 def still_running(visitor: Visitor, order: Order) -> None:
-    """Nothing is charged or changed while nobody works, and the page says where it stands."""
+    """Nothing is charged or changed while no worker runs, and the page says where it stands."""
     order.refresh_from_db()
     assert (order.state, order.volume.cache_plan) == ("running", None)
-    says = told(visitor, order)
+    says = text_of(visitor, order)
     assert "Charge on completion" in says
     assert "Done:" not in says
 
 
-def told(visitor: Visitor, order: Order) -> str:
+def text_of(visitor: Visitor, order: Order) -> str:
     return words(visitor.get(f"/my/orders/{order.key}/").text)

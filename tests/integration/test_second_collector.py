@@ -115,7 +115,7 @@ def test_two_collectors_on_two_machines_share_the_hosts_and_one_that_ends_costs_
         queue = {"TIERCEL_COLLECT_QUEUES": "collect.0"}
         panel.start(FIRST, prefix=machines[0].prefix, **settings[0], **queue)
         sampled(shards[0])
-        assert sampled_of(shards[1]) == 0, "nobody serves the other queue yet"
+        assert sampled_of(shards[1]) == 0, "no process serves the other queue yet"
 
         queue = {"TIERCEL_COLLECT_QUEUES": "collect.1"}
         panel.start(SECOND, prefix=machines[1].prefix, **settings[1], **queue)

@@ -14,10 +14,10 @@ from storage.models import Host, Volume
 from tests.integration.conftest import LAB
 from tests.integration.lab_machine import LabMachine
 from tests.integration.person import Person
-from tests.integration.told import Told
+from tests.integration.recipients import Recipients
 from tests.integration.until import until
 from tests.lab import load
-from tests.panel.deliveries.alerts.telling import arrived
+from tests.panel.deliveries.alerts.alert_messages import arrived
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2400)]
 
@@ -41,11 +41,11 @@ def reads(machine: LabMachine, lv: str, *, limit_iops: int = 0, count: int = 1) 
         yield
 
 
-def came(told: Told) -> list[tuple[str, dict[str, tuple[str, str]]]]:
+def came(recipients: Recipients) -> list[tuple[str, dict[str, tuple[str, str]]]]:
     """Each message about slow volumes: by which way, and by volume what happened and what it
     says."""
     messages: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {}
-    for message, event in arrived(told.postbox, told.place):
+    for message, event in arrived(recipients.postbox, recipients.place):
         if event.alert.code == CODE and event.alert.volume is not None:
             _, volumes = messages.setdefault(message.key, (message.route.kind, {}))
             volumes[event.alert.volume.label] = (event.kind, event.text)
@@ -54,7 +54,7 @@ def came(told: Told) -> list[tuple[str, dict[str, tuple[str, str]]]]:
 
 @pytest.mark.parametrize("machine", [pytest.param("lab", marks=LAB)], indirect=True)
 def test_who_keeps_the_disk_busy_is_named_in_one_message_within_three_minutes(
-    machine: LabMachine, host: Host, person: Person, told: Told
+    machine: LabMachine, host: Host, person: Person, recipients: Recipients
 ) -> None:
     # The panel still lists those of an earlier run.
     number = Volume.objects.count()
@@ -71,10 +71,10 @@ def test_who_keeps_the_disk_busy_is_named_in_one_message_within_three_minutes(
         # Their depth of 16 fills the disk: each read of either volume waits for them.
         with reads(machine, greedy, count=2):
             begun = time.monotonic()
-            until("both were notified", lambda: len(came(told)) == 2, MESSAGE_SECONDS)
+            until("both were notified", lambda: len(came(recipients)) == 2, MESSAGE_SECONDS)
             print(f"notified after {time.monotonic() - begun:.0f} s", flush=True)
             time.sleep(CALM_SECONDS)
-            opened = came(told)
+            opened = came(recipients)
             assert sorted(way for way, _ in opened) == ["email", "webhook"]
             for _, volumes in opened:
                 for happened, text in volumes.values():
@@ -82,18 +82,18 @@ def test_who_keeps_the_disk_busy_is_named_in_one_message_within_three_minutes(
             # Which of the two is slow first is chance: the other one follows it without a message.
             alerts = Alert.objects.filter(code=CODE, resolved_at=None)
             assert {each.volume.label for each in alerts if each.volume} == {calm, greedy}
-            assert [each.cause for each in alerts if each.told_at is None] == [
-                each for each in alerts if each.told_at is not None
+            assert [each.cause for each in alerts if each.notified_at is None] == [
+                each for each in alerts if each.notified_at is not None
             ]
 
         begun = time.monotonic()
-        until("its end was notified", lambda: len(came(told)) == 4, OVER_SECONDS)
+        until("its end was notified", lambda: len(came(recipients)) == 4, OVER_SECONDS)
         print(f"its end was notified after {time.monotonic() - begun:.0f} s", flush=True)
         time.sleep(CALM_SECONDS)
         resolved = [
             (way, volumes)
-            for way, volumes in came(told)
+            for way, volumes in came(recipients)
             if {happened for happened, _ in volumes.values()} == {"resolved"}
         ]
         assert sorted(way for way, _ in resolved) == ["email", "webhook"]
-        assert len(came(told)) == 4
+        assert len(came(recipients)) == 4

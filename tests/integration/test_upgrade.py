@@ -30,7 +30,7 @@ CHANGE_MS, PROVEN_SECONDS = 180_000, 300
 
 
 def agreed(tab: Page, button: str) -> None:
-    """Confirm; whoever signed in a while ago shows first who they are."""
+    """Confirm; a person who signed in a while ago proves first who they are."""
     tab.get_by_role("button", name=button).click()
     asked = tab.get_by_role("heading", name="Confirm your identity")
     ordered = tab.get_by_role("region", name="Progress of the order")
@@ -58,7 +58,7 @@ def changed(tab: Page, machine: Machine, button: str) -> Order:
 
 
 def measured(of: Buyer) -> bool:
-    """Whether the time before a change can be told."""
+    """Whether the time before a change can be measured."""
     now = timezone.now()
     length = timedelta(seconds=PROOF_SECONDS)
     return window(of.volume, now - 2 * length, now).seconds >= PROOF_SECONDS
@@ -106,7 +106,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
         first = changed(tab, machine, "Order for 4.90 EUR a month")
         job = first.job
         assert job is not None
-        assert (job.kind, job.state, job.door) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
+        assert (job.kind, job.state, job.origin) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
         assert (first.price_minor, first.currency, first.actor) == (490, "EUR", of.user)
         assert trail(job) == ADD_CACHE_TRAIL
         page = tab.url

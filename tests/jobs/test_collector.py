@@ -83,7 +83,7 @@ def test_a_round_samples_every_volume_of_every_host(
     fake_host.root.add_lv("web12", GIB)
     host = fake_record(fake_server)
     assert collector.collect(0) == collector.CollectionRound(sampled=1)
-    assert sent == [("host", host.pk)], "an LV nobody knows asks for an inventory"
+    assert sent == [("host", host.pk)], "an unknown LV asks for an inventory"
     assert refresh.refresh(host)
     volume = Volume.objects.get(label="web12")
     for _ in range(2):
@@ -226,7 +226,7 @@ def test_a_host_whose_rows_wait_for_the_database_is_asked_again(
     assert meanwhile == [collector.CollectionRound(sampled=1)]
 
 
-def test_what_nobody_foresaw_of_one_host_does_not_end_the_round_of_the_others(
+def test_an_unforeseen_error_of_one_host_does_not_end_the_round_of_the_others(
     fake_server: FakeServer, sshd: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, odd = fake_record(fake_server), sshd(lambda request: {"volumes": []}).host()
@@ -407,7 +407,7 @@ def test_a_host_that_has_lost_something_is_read_anew_at_once(
     assert refresh.refresh(host)
     for _ in range(2):
         collector.collect(0)
-    assert sent == [], "what nobody has seen before is no change"
+    assert sent == [], "what was never seen before is no change"
     with fake_host.changing() as there:
         if what == "member":
             there.arrays[0].failed = {"sdb"}

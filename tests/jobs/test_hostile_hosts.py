@@ -27,7 +27,7 @@ GOOD = 5
 
 @pytest.fixture(autouse=True)
 def quick(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host gets five seconds, however busy the machine is; nobody is told of anything."""
+    """A host gets five seconds, however busy the machine is; no message is sent."""
     settings.TIERCEL_SAMPLE_SECONDS = 2
     monkeypatch.setattr(collector, "DEADLINE", 2.5)
     monkeypatch.setattr(notify_workers, "host", lambda pk: None)

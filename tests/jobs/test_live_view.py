@@ -1,4 +1,4 @@
-"""A volume second by second, as long as somebody looks."""
+"""A volume second by second, as long as a person looks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def seen(volume: Volume) -> LiveView:
     return view
 
 
-def test_who_looks_sees_each_second_and_the_stream_ends_when_nobody_does(
+def test_who_looks_sees_each_second_and_the_stream_ends_when_no_one_does(
     volume: Volume,
     sent: list[tuple[str, int, str]],
     fake_server: FakeServer,
@@ -82,7 +82,7 @@ def test_who_looks_sees_each_second_and_the_stream_ends_when_nobody_does(
     assert live_view.look(volume) is None
 
 
-def test_a_message_that_comes_when_nobody_looks_any_more_begins_nothing(
+def test_a_message_that_comes_when_no_one_looks_any_more_begins_nothing(
     volume: Volume, fake_server: FakeServer
 ) -> None:
     assert live_view.stream(volume.pk) is False

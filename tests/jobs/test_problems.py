@@ -36,7 +36,7 @@ def codes(of: Host) -> list[str]:
     return [problem.code for problem in problems(of)]
 
 
-def told(code: str, severity: str = "error", **fields: Any) -> dict[str, Any]:
+def report(code: str, severity: str = "error", **fields: Any) -> dict[str, Any]:
     return {"code": code, "severity": severity, "message": "m", "correction": "c", **fields}
 
 
@@ -45,7 +45,7 @@ def found(there: Scene, *findings: dict[str, Any]) -> None:
 
 
 def test_a_host_that_answers_and_reports_nothing_has_no_problem() -> None:
-    well = host(problems=[told("hint", "info")])
+    well = host(problems=[report("hint", "info")])
     HostOutline.objects.create(host=well)
     make.placement(make.volume(), well)
     make.activity(well)
@@ -53,7 +53,7 @@ def test_a_host_that_answers_and_reports_nothing_has_no_problem() -> None:
     assert tallies(NOW()) == {}
 
 
-def test_a_host_that_nobody_has_heard_of_for_some_rounds_is_silent() -> None:
+def test_a_host_without_answers_for_some_rounds_is_silent() -> None:
     (problem,) = problems(host(last_seen_at=NOW() - LONG_AGO))
     assert (problem.code, problem.severity, problem.rank) == ("silent", "error", 1)
     assert problem.message == "Silent for 2 h."
@@ -108,9 +108,9 @@ def test_of_a_host_that_does_not_answer_no_samples_are_missed() -> None:
 
 
 def test_what_agent_and_inventory_both_tell_is_counted_once() -> None:
-    there = scene(host={"problems": [told("volume_inactive"), told("no_boot_unit", "warning")]})
+    there = scene(host={"problems": [report("volume_inactive"), report("no_boot_unit", "warning")]})
     assert codes(there.host) == ["volume_inactive", "no_boot_unit"]
-    found(there, told("volume_inactive", subject="vg0/web", volume=there.volume.key, since=""))
+    found(there, report("volume_inactive", subject="vg0/web", volume=there.volume.key, since=""))
     assert codes(there.host) == ["volume_inactive", "no_boot_unit"]
     problem = problems(there.host)[0]
     assert (problem.volume_key, problem.subject_label) == (there.volume.key, "web12 disk")
@@ -118,21 +118,21 @@ def test_what_agent_and_inventory_both_tell_is_counted_once() -> None:
 
 
 def test_what_an_agent_tells_of_several_things_is_a_problem_of_each() -> None:
-    each = [told("writeback_single_ssd", "warning", subject=name) for name in ("vg0/a", "vg0/b")]
-    there = host(problems=[*each, told("writeback_single_ssd", "warning", message="older agent")])
+    each = [report("writeback_single_ssd", "warning", subject=name) for name in ("vg0/a", "vg0/b")]
+    there = host(problems=[*each, report("writeback_single_ssd", "warning", message="older agent")])
     assert [problem.subject for problem in problems(there)] == ["vg0/a", "vg0/b", ""]
 
 
 @pytest.mark.parametrize("code", [code for code, kind in KINDS.items() if kind.message])
 def test_what_a_host_reports_is_said_in_its_own_words_whatever_it_calls_that(code: str) -> None:
     """Of these codes the panel alone knows the details."""
-    there = host(problems=[told(code, message="Something else.")])
+    there = host(problems=[report(code, message="Something else.")])
     assert [each.message for each in problems(there) if each.code == code] == ["Something else."]
 
 
 def test_metadata_that_an_older_agent_judges_too_is_judged_once() -> None:
-    there = scene(host={"problems": [told("vg_metadata_full", "warning")]})
-    found(there, told("vg_metadata_full", "warning", subject="vg0", volume="", since=""))
+    there = scene(host={"problems": [report("vg_metadata_full", "warning")]})
+    found(there, report("vg_metadata_full", "warning", subject="vg0", volume="", since=""))
     (problem,) = problems(there.host)
     assert problem.subject == "vg0"
 
@@ -140,7 +140,7 @@ def test_metadata_that_an_older_agent_judges_too_is_judged_once() -> None:
 @pytest.mark.parametrize("code", ["drift", "unfinished", "volume_inactive"])
 def test_a_difference_that_a_job_is_about_to_end_is_not_counted(code: str) -> None:
     there = scene()
-    found(there, told(code, "warning", subject="vg0/web", volume=there.volume.key, since=""))
+    found(there, report(code, "warning", subject="vg0/web", volume=there.volume.key, since=""))
     at_work = job(there)
     assert codes(there.host) == []
     end(at_work)
@@ -213,7 +213,11 @@ def test_a_host_is_slower_until_a_later_restart_is_faster_or_a_person_accepts_it
 
 def test_data_at_risk_comes_first_then_errors_then_warnings() -> None:
     there = host(
-        problems=[told("no_boot_unit", "warning"), told("stuck"), told("writeback_single_ssd")]
+        problems=[
+            report("no_boot_unit", "warning"),
+            report("stuck"),
+            report("writeback_single_ssd"),
+        ]
     )
     assert codes(there) == ["writeback_single_ssd", "stuck", "no_boot_unit"]
     assert tallies(NOW())[there.pk] == ProblemTally(errors=2, warnings=1, rank=0)
@@ -222,11 +226,11 @@ def test_data_at_risk_comes_first_then_errors_then_warnings() -> None:
 def test_counting_and_listing_agree() -> None:
     there = scene(
         host={
-            "problems": [told("stuck"), told("hint", "info"), told("pv_missing")],
+            "problems": [report("stuck"), report("hint", "info"), report("pv_missing")],
             "last_seen_at": NOW() - LONG_AGO,
         }
     )
-    found(there, told("drift", "warning", subject="vg0/web", volume=there.volume.key, since=""))
+    found(there, report("drift", "warning", subject="vg0/web", volume=there.volume.key, since=""))
     end(job(there), State.FAILED, error={"message": "x"})
     host(state="unverified", host_key="")
     counted = tallies(NOW())
@@ -249,21 +253,21 @@ def test_equal_problems_are_one_group_with_the_oldest_first() -> None:
 
 
 def test_only_the_worst_groups_are_read() -> None:
-    host(problems=[told("b", "warning"), told("a", "warning"), told("pv_missing")])
+    host(problems=[report("b", "warning"), report("a", "warning"), report("pv_missing")])
     groups, count = grouped(NOW(), {"a", "b", "pv_missing"}, 2, 3)
     assert [group.problems[0].code for group in groups] == ["pv_missing", "a"]
     assert count == 3
 
 
-def test_problems_of_unknown_codes_are_told_apart_by_their_words_but_for_numbers() -> None:
+def test_problems_of_unknown_codes_are_distinguished_by_their_words_but_for_numbers() -> None:
     messages = ("sda has 3 bad blocks.", "sda has 17 bad blocks.", "The fan stands still.")
     for message in messages:
-        host(problems=[told("new_thing", message=message)])
+        host(problems=[report("new_thing", message=message)])
     groups, _ = grouped(NOW(), (), 20, 3)
     assert sorted(group.count for group in groups) == [1, 2]
 
 
-def test_jobs_are_told_apart_by_what_was_wanted_and_what_went_wrong() -> None:
+def test_jobs_are_distinguished_by_what_was_wanted_and_what_went_wrong() -> None:
     for code in ("no_space", "no_space", "busy"):
         end(job(scene()), State.FAILED, error={"code": code, "message": "x"})
     groups, _ = grouped(NOW(), {"job_failed"}, 20, 3)
@@ -304,7 +308,7 @@ def test_disks_that_cannot_be_read_for_a_day_though_they_were_before_are_a_probl
     assert codes(there) == []
 
 
-def test_a_host_without_smartctl_is_told_what_to_type() -> None:
+def test_a_host_without_smartctl_gets_the_command_to_type() -> None:
     there = host()
     record_smart(there, reply(installed=False), "boot", NOW())
     (problem,) = problems(there)

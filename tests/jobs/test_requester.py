@@ -1,5 +1,5 @@
-"""Who ordered something of a job after whoever asked for it: the trail, the output and the end of
-the job tell."""
+"""Who ordered something of a job after the person who asked for it: the trail, the output and the
+end of the job say it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def trail(job: Job) -> list[tuple[str, str, Who]]:
     """Phase, verb and who of each entry of the job, oldest first."""
     found = AuditEntry.objects.filter(job_key=job.key)
     return [
-        (each.phase, each.verb, (each.actor, each.token, str(each.address), each.door))
+        (each.phase, each.verb, (each.actor, each.token, str(each.address), each.origin))
         for each in found
     ]
 
@@ -85,7 +85,7 @@ def lines(job: Job) -> list[str]:
 def askers(job: Job) -> Who:
     """Who asked for the job first."""
     job = Job.objects.get(pk=job.pk)
-    return (str(job.actor), job.token, str(job.address), job.door)
+    return (str(job.actor), job.token, str(job.address), job.origin)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_a_job_does_on_a_decision_is_that_persons(
 def test_a_resolved_job_remembers_who_settled_it(stuck: Job, pages: Client) -> None:
     pages.post(reverse("job-resolve", args=[stuck.key]), {"why": "removed it"})
     assert run(stuck).state == State.CANCELLED
-    assert (str(stuck.last_actor), stuck.last_door) == ("bob@example.org", "page")
+    assert (str(stuck.last_actor), stuck.last_origin) == ("bob@example.org", "page")
     assert stuck.last_address == "198.51.100.2"
 
 
@@ -156,7 +156,7 @@ def test_who_cancels_a_cancelled_job_changes_nothing(bob: AbstractBaseUser) -> N
 
 
 def test_what_tiercel_cancels_itself_keeps_whom_it_has(bob: AbstractBaseUser) -> None:
-    waiting = job_of(scene(), state=State.WAITING, last_actor=bob, last_door=Origin.PAGE)
+    waiting = job_of(scene(), state=State.WAITING, last_actor=bob, last_origin=Origin.PAGE)
     step(waiting, state=StepState.DONE, op_id=OP_ID)
     assert not cancel(waiting, None)
     waiting.refresh_from_db()

@@ -285,7 +285,7 @@ def test_housekeeping_without_a_sign_is_missed_while_workers_give_theirs() -> No
 
 
 @pytest.mark.django_db
-def test_whoever_asks_all_jobs_count() -> None:
+def test_all_jobs_count_for_every_person() -> None:
     job(scene())
     with row_security.scope(row_security.NO_ROWS):
         assert standstill.work_record().due == 1

@@ -61,7 +61,7 @@ def test_a_process_of_another_user_that_cannot_be_seen_is_not_called_dead(
 
 
 @pytest.mark.parametrize("name", ["", "me", "elsewhere:999999999:1:x", "web1:1:cafe", "a:b:c:d"])
-def test_nobody_can_tell_of_another_machine_or_another_form(name: str) -> None:
+def test_a_worker_of_another_machine_or_another_form_is_not_called_dead(name: str) -> None:
     assert not is_dead(name)
     here = worker_name().partition(":")[0]
     assert not is_dead(f"{here}:x{name}")

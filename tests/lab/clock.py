@@ -23,20 +23,20 @@ class Reading:
     """What the lab's clock said, in seconds, at some time between two readings of ours."""
 
     before: float
-    told: float
+    uptime: float
     after: float
 
 
 def read(shell: Shell) -> Reading:
     """Read how long the lab is up."""
     before = time.monotonic()
-    told = float(shell.run("cat /proc/uptime").stdout.split()[0])
-    return Reading(before, told, time.monotonic())
+    uptime = float(shell.run("cat /proc/uptime").stdout.split()[0])
+    return Reading(before, uptime, time.monotonic())
 
 
 def strays(first: Reading, last: Reading) -> bool:
     """Whether the lab's clock went faster or slower than ours, by more than asking explains."""
-    went = last.told - first.told
+    went = last.uptime - first.uptime
     at_most, at_least = last.after - first.before, last.before - first.after
     return went > at_most * (1 + TOLERATED) or went < at_least * (1 - TOLERATED)
 

@@ -39,9 +39,9 @@ class Monitor:
     def wait_for(self, event: str, **data: object) -> dict[str, Any]:
         """Return all data of the next `event` that has these."""
         while True:
-            told = self._next()
-            if told.get("event") == event and data.items() <= told["data"].items():
-                found: dict[str, Any] = told["data"]
+            message = self._next()
+            if message.get("event") == event and data.items() <= message["data"].items():
+                found: dict[str, Any] = message["data"]
                 return found
 
     def _next(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def test_root_needs_no_user_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("bare_machine")
-def test_root_is_told_the_packages_before_apt_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_reads_the_packages_before_apt_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
     monkeypatch.setattr(packages, "is_root", lambda: True)
     monkeypatch.setattr(packages, "_apt_get", lambda *words: events.append(" ".join(words)))

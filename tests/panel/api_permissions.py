@@ -257,7 +257,7 @@ API_TABLE = (
     Row("api-cache-plan", "GET", API, ("plan",)),
     Row("api-cache-plan", "PATCH", API_SELL, ("plan",), {"name": "Faster"}),
     Row("api-cache-plan", "DELETE", API_SELL, ("plan",)),
-    # Calls that the billing system signs: nobody else makes them
+    # Calls that the billing system signs: no one else makes them
     Row("api-billing-create-customer", "POST", API_SIGNED),
     Row("api-billing-set-mandate", "POST", API_SIGNED),
     Row("api-billing-suspend", "POST", API_SIGNED),

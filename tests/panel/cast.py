@@ -89,7 +89,7 @@ class Party:
 
     @property
     def traces(self) -> tuple[str, ...]:
-        """What of theirs nobody of another customer may ever read."""
+        """What of theirs no one of another customer may ever read."""
         return (
             self.customer.name,
             self.customer.key,
@@ -117,7 +117,7 @@ def party(word: str) -> Party:
     there.volume.customer = customer
     there.volume.external_id, there.volume.guest = f"{word}-v1", f"{word}12 · vda"
     there.volume.save()
-    ordered = job(there, door=Origin.PORTAL)
+    ordered = job(there, origin=Origin.PORTAL)
     Line.objects.create(job=ordered, n=1, text=f"{word} output")
     step(ordered)
     end(ordered)
@@ -154,7 +154,7 @@ def party(word: str) -> Party:
 def proof(order: Order, reason: str) -> None:
     """The order's proof, which came to nothing."""
     now = timezone.now()
-    told = {"reason_code": "changed", "reason": reason, "ended_at": now}
+    ending = {"reason_code": "changed", "reason": reason, "ended_at": now}
     Proof.objects.create(
         order=order,
         state=ProofState.IMPOSSIBLE,
@@ -162,7 +162,7 @@ def proof(order: Order, reason: str) -> None:
         before_end=now,
         block_seconds=60,
         warm_by=now,
-        **told,
+        **ending,
     )
 
 
@@ -320,9 +320,9 @@ def alerts_of(party: Party) -> tuple[Alert, Silence]:
     alert = Alert.objects.create(
         fingerprint="f" * 32, family="drift", code="drift", severity="warning", rank=2,
         worst_rank=2, host=party.there.host, volume=party.there.volume, message="It differs.",
-        first_seen_at=now, present_since=now, opened_at=now, told_at=now,
+        first_seen_at=now, present_since=now, opened_at=now, notified_at=now,
     )  # fmt: skip
-    AlertEvent.objects.create(alert=alert, kind="opened", rank=2, is_told=True)
+    AlertEvent.objects.create(alert=alert, kind="opened", rank=2, is_notified=True)
     quiet = Silence.objects.create(
         volume=party.there.volume,
         code="unfinished",
@@ -333,7 +333,7 @@ def alerts_of(party: Party) -> tuple[Alert, Silence]:
 
 
 def stock() -> None:
-    """Volumes of nobody, in every state that has buttons of its own."""
+    """Volumes without a customer, in every state that has buttons of its own."""
     scene(make.lv("cached-lv", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")), label="cached")
     found = scene(make.lv("found-lv"), label="found", managed=False)
     make.placement(make.volume(label="planned"), found.host, lv_uuid=None)

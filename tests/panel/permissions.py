@@ -35,7 +35,7 @@ TABLE = (
     Row("help", "GET", PERSON),
     Row("glossary", "GET", PERSON),
     Row("help-document", "GET", SEE, ("document",)),
-    # Links with a token in them, whoever opens them
+    # Links with a token in them, no matter who opens them
     Row("enrol-script", "GET", OPEN, ("enrol_token",)),
     Row("enrol-script", "POST", OPEN, ("enrol_token",), {"host_key": "nonsense"}),
     Row("enrol-agent", "GET", OPEN, ("enrol_token",)),
@@ -45,7 +45,7 @@ TABLE = (
     # The panel of the tests sends no mail.
     Row("forgotten", "POST", "404 404 404 404 404 404 404"),
     Row("login-link", "GET", OPEN, ("login_token",)),
-    # No token: with one, whoever presses the button is somebody else.
+    # No token: with one, the person who presses the button is another.
     Row("login-link", "POST", "404 404 404 404 404 404 404", ("volume",)),
     Row("notices-off", "GET", OPEN, ("notices_token",)),
     Row("notices-off", "POST", OPEN, ("notices_token",)),
@@ -56,7 +56,7 @@ TABLE = (
     Row("reauthenticate", "GET", PERSON),
     Row("reauthenticate-factor", "GET", PERSON),
     Row("reauthenticate-key", "GET", PERSON),
-    # What a person is told
+    # What a person is notified of
     Row("notices", "GET", MEMBERS),
     Row("notices", "POST", MEMBERS),
     # Hosts and volumes
@@ -296,7 +296,7 @@ TABLE = (
     Row("adopt-confirm", "POST", OPERATE),
     Row("adopt-undo", "POST", OPERATE, (), {"volume": "{volume}"}),
     Row("adopt-tag", "POST", OPERATE),
-    # Charts, for whoever may see the volume
+    # Charts, for those who may see the volume
     Row("volume-series", "GET", SHARED, ("volume",)),
     Row("volume-csv", "GET", SHARED, ("volume",)),
     Row("volume-marks", "GET", SHARED, ("volume",)),

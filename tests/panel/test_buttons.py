@@ -21,7 +21,7 @@ SUBMIT = re.compile(r'<button\b[^>]*type="submit"[^>]*>')
 DISABLED = re.compile(r"<button\b[^>]*\sdisabled[^>]*>")
 REASON = re.compile(r'aria-describedby="([^"]+)"')
 SIGNED_IN = ROLES[1:]
-# Of whoever is signed in, for what is their own.
+# Of the person who is signed in, for what is their own.
 EVERYBODYS = ("account_", "mfa_", "token-revoke", "tour")
 
 

@@ -97,7 +97,7 @@ def test_no_file_has_a_cell_that_a_spreadsheet_would_run(people: Cast) -> None:
         be_hostile(people)
         texts = files(people)
         transaction.set_rollback(True)
-    assert set(texts) == FIGURES | NAMES, "a file that nobody thought about: add it here"
+    assert set(texts) == FIGURES | NAMES, "an unknown file: add it here"
     for name, text in texts.items():
         cells = [cell for line in csv.reader(io.StringIO(text)) for cell in line]
         wild = [each for each in cells if each.startswith(FORMULA) and not NUMBER.fullmatch(each)]

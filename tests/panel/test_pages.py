@@ -132,7 +132,7 @@ def test_pages_before_signing_in_are_in_style(client: Client, name: str) -> None
     assert b'class="brand"' in response.content
 
 
-def test_nobody_can_sign_up(client: Client) -> None:
+def test_no_one_can_sign_up(client: Client) -> None:
     assert b"No sign-up here" in client.get(reverse("account_signup")).content
 
 

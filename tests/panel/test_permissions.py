@@ -18,7 +18,7 @@ from tests.panel.permissions import ROLES, TABLE, Row
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 ACCOUNT = "account/"
-"""allauth's pages: of whoever is signed in, and nobody else's (its own tests cover them)."""
+"""allauth's pages: of the person who is signed in, and no one else's (its own tests cover them)."""
 
 
 def routes(resolver: URLResolver | None = None, prefix: str = "", space: str = "") -> Iterator[str]:
@@ -34,7 +34,7 @@ def routes(resolver: URLResolver | None = None, prefix: str = "", space: str = "
 
 
 def outcome(response: Any) -> str:
-    """What happened to whoever asked, in the words of the table."""
+    """What happened to the person who asked, in the words of the table."""
     status = response.status_code
     if status == 302:
         place = response["Location"]
@@ -46,7 +46,7 @@ def outcome(response: Any) -> str:
 
 def test_the_table_names_every_route_and_no_other() -> None:
     named, there = {row.name for row in TABLE}, set(routes())
-    assert sorted(there - named) == [], "routes that nobody thought about: add them to the table"
+    assert sorted(there - named) == [], "unknown routes: add them to the table"
     assert sorted(named - there) == [], "routes that are gone"
 
 

@@ -27,7 +27,7 @@ def found_in(text: str, party: Party) -> list[str]:
 
 
 @pytest.mark.parametrize("role", ["viewer", "owner"])
-def test_a_walk_through_every_link_meets_nobody_else_no_host_and_no_technology(
+def test_a_walk_through_every_link_meets_no_other_customer_no_host_and_no_technology(
     people: Cast, role: str
 ) -> None:
     seen = {path: said.content.decode() for path, said in walk(people.clients[role])}
@@ -59,13 +59,13 @@ FIGURES = ("volume-series", "volume-csv", "api-volume-series")
 def test_figures_of_a_volume_tell_customers_no_technology(people: Cast, name: str) -> None:
     """Staff get the figures that only one kind of cache has; customers not even their names."""
     path = reverse(name, args=[people.acme.there.volume.key])
-    told = {}
+    pages = {}
     for role in ("owner", "admin"):
         api = Client(headers=people.bearers[role])
         asked = api if name.startswith("api-") else people.clients[role]
-        told[role] = asked.get(path).content.decode()
-    assert "read_iops" in told["owner"] and TELLING.search(told["admin"])
-    assert TELLING.findall(told["owner"]) == []
+        pages[role] = asked.get(path).content.decode()
+    assert "read_iops" in pages["owner"] and TELLING.search(pages["admin"])
+    assert TELLING.findall(pages["owner"]) == []
 
 
 LISTS = sorted(

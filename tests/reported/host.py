@@ -377,8 +377,8 @@ class Seen:
     @property
     def codes(self) -> list[str]:
         """Of agent and panel, each once."""
-        told = {each["code"] for each in self.problems} | {each.code for each in self.findings}
-        return sorted(told - MACHINES_OWN)
+        codes = {each["code"] for each in self.problems} | {each.code for each in self.findings}
+        return sorted(codes - MACHINES_OWN)
 
     @property
     def text(self) -> str:

@@ -128,7 +128,7 @@ def described(state: State) -> dict[str, Any]:
 
 
 def advice(seen: Seen) -> list[str]:
-    """Every command that root is told to type, wherever."""
+    """Every command that root is advised to type, wherever."""
     text = NEVER.sub("", f"{seen.text}\n{runbook(seen, 'web')}")
     return [match.group().strip() for match in COMMAND.finditer(text)]
 

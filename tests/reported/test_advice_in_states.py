@@ -1,4 +1,4 @@
-"""What root is told to type fits the state that it is told in: nothing that mdadm or LVM refuses,
+"""What root is advised to type fits the state at that time: nothing that mdadm or LVM refuses,
 and nothing that mends another fault."""
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_one_that_never_had_an_ssd_is_well() -> None:
     assert host({"state": "no cache", "device": "bcache0"}).codes == []
 
 
-def test_a_cache_set_without_its_device_blinds_nothing_and_is_told() -> None:
+def test_a_cache_set_without_its_device_blinds_nothing_and_is_reported() -> None:
     seen = host({"state": "dirty", "device": "bcache0", "set": SET}, HALF)
     assert seen.lv("web").name == "web"
     (cset,) = seen.host.csets

@@ -23,7 +23,7 @@ def answers(**described: Any) -> dict[str, DiskAnswer]:
     return {each.place: each for each in reply.disks}
 
 
-def told(answer: DiskAnswer) -> str:
+def text_of(answer: DiskAnswer) -> str:
     made = findings(answer, {}, None, None, NOW)
     return "\n".join(f"{each.code}: {each.message} {each.correction}" for each in made)
 
@@ -49,7 +49,7 @@ def test_only_a_drive_that_has_no_medium_has_no_health(
         smartctl={"devices": [{"name": "/dev/sdz", "rc": 1, "document": BRIDGE}]},
     )
     assert bool(found) is is_listed
-    assert not is_listed or "disk_unread" in told(found["/dev/sdz"])
+    assert not is_listed or "disk_unread" in text_of(found["/dev/sdz"])
 
 
 def controllers_disk(**fields: Any) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def controllers_disk(**fields: Any) -> dict[str, Any]:
             **fields}  # fmt: skip
 
 
-def test_a_disk_behind_a_controller_that_gives_no_verdict_is_told() -> None:
+def test_a_disk_behind_a_controller_that_gives_no_verdict_is_reported() -> None:
     refusing = controllers_disk(smart_support={"available": False})
     whole = sas("M", "S3")
     volume = {"smartctl": {"version": [7, 3], "exit_status": 4},
@@ -70,8 +70,8 @@ def test_a_disk_behind_a_controller_that_gives_no_verdict_is_told() -> None:
             {"name": "/dev/bus/0", "type": "megaraid,4", "rc": 4, "document": refusing},
         ]}
     )  # fmt: skip
-    assert told(found["/dev/sda"]) == told(found["/dev/bus/0 (megaraid,3)"]) == ""
-    assert "megaraid,4" in told(found["/dev/bus/0 (megaraid,4)"])
+    assert text_of(found["/dev/sda"]) == text_of(found["/dev/bus/0 (megaraid,3)"]) == ""
+    assert "megaraid,4" in text_of(found["/dev/bus/0 (megaraid,4)"])
 
 
 def test_an_ata_or_nvme_disk_has_a_verdict_to_give() -> None:
@@ -123,7 +123,9 @@ def test_blocks_that_were_replaced_have_many_names(name: str) -> None:
     assert codes(document, {"reallocated": 0}) == ["reallocated_rose"]
 
 
-def test_sectors_that_cannot_be_read_now_are_told_at_once_and_until_a_person_accepts_them() -> None:
+def test_sectors_that_cannot_be_read_now_are_reported_at_once_and_until_a_person_accepts_them() -> (
+    None
+):
     rows = [attribute(197, "Current_Pending_Sector", 5), attribute(198, "Offline_Uncorrectable", 2)]
     health = health_of(ata("M", "S", rows, rotation_rpm=7200))
     counts = error_counts(health)

@@ -72,7 +72,7 @@ def test_a_kernel_is_the_release_that_it_is_built_from(
 
 @pytest.mark.parametrize("release", ["3.10.0-1160.95.1.vz7.214.4", "4.19.90-23.8.v2101.ky10.x86_64",
                                      "5.14.21-150500.33.63-azure"])  # fmt: skip
-def test_nobody_can_tell_which_faults_a_kernel_with_fixes_of_later_ones_has(release: str) -> None:
+def test_the_faults_of_a_kernel_with_fixes_of_later_ones_are_unknown(release: str) -> None:
     facts = replace(make.facts(), kernel=KernelIdentity(release))
     assert not any(present.is_sure for present in faults_of(facts))
 

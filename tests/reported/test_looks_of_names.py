@@ -1,4 +1,4 @@
-"""What a thing is, is told by what the kernel and LVM say of it, and not by how its name looks."""
+"""What a thing is, the kernel and LVM decide, and not how its name looks."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def test_a_leg_for_writes_only_is_a_choice_and_no_trouble() -> None:
     assert Seen(**cached(*origin, mode="writethrough")).codes == []
 
 
-def thin_pool(*, dirty: int, told: bool = True) -> dict[str, Any]:
+def thin_pool(*, dirty: int, is_described: bool = True) -> dict[str, Any]:
     hidden = [
         {"vg": "tank", "name": "web", "layout": "thin,pool", "type": "thin-pool", "layer": "tpool",
          "devices": ["web_tdata(0)"], "metadata": ["web_tmeta(0)"], "size": 8 * GIB},
@@ -288,7 +288,7 @@ def thin_pool(*, dirty: int, told: bool = True) -> dict[str, Any]:
     kept = [each for each in described["lvm"]["lvs"] if not each["name"].startswith("web")]
     described["lvm"]["lvs"] = [*kept, *hidden]
     described["dm"]["cache"] = (
-        described["dm"]["cache"].replace("tank-web", "tank-web_tdata") if told else ""
+        described["dm"]["cache"].replace("tank-web", "tank-web_tdata") if is_described else ""
     )
     return described
 
@@ -400,7 +400,9 @@ def test_dirty_data_in_the_cache_of_a_thin_pool_counts_before_a_restart() -> Non
 
 
 def test_a_cache_of_which_the_kernel_says_nothing_is_not_clean() -> None:
-    assert "It is unknown what 1 cache may hold" in restart(Seen(**thin_pool(dirty=0, told=False)))
+    assert "It is unknown what 1 cache may hold" in restart(
+        Seen(**thin_pool(dirty=0, is_described=False))
+    )
 
 
 DUPLICATES = {
@@ -414,7 +416,7 @@ DUPLICATES = {
 
 @pytest.mark.parametrize("release", DUPLICATES)
 @pytest.mark.parametrize("dashes", [True, False])
-def test_a_physical_volume_on_two_devices_is_told_though_lvm_ends_well(
+def test_a_physical_volume_on_two_devices_is_reported_though_lvm_ends_well(
     release: str, dashes: bool
 ) -> None:
     uuid = uuid_of("/dev/sda")

@@ -99,7 +99,7 @@ STATES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", STATES)
-def test_a_state_is_told_as_what_it_is_by_agent_and_panel_and_is_not_healthy(what: str) -> None:
+def test_a_state_is_reported_as_what_it_is_by_agent_and_panel_and_is_not_healthy(what: str) -> None:
     fields, code = STATES[what]
     seen = host({"name": "md0", "members": IN_SYNC, **fields})
     agents = [each["code"] for each in seen.problems if each.get("subject") == "md0"]
@@ -198,7 +198,7 @@ def test_a_spare_that_waits_is_let_in_and_no_other_disk_is_asked_for(
     assert command in seen.text and ADDS not in seen.text
 
 
-def test_a_read_only_array_that_lacks_a_disk_is_not_told_to_take_one() -> None:
+def test_a_read_only_array_that_lacks_a_disk_gets_no_command_to_take_one() -> None:
     seen = host({"name": "md0", "degraded": "1", "array_state": "readonly", "members": IN_SYNC})
     assert "--readwrite" in seen.text and ADDS not in seen.text
 

@@ -1,5 +1,5 @@
 """The panel decodes what a host sends: one odd value, however deep, costs the thing that has it, is
-told, and hides nothing else."""
+reported, and hides nothing else."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def test_one_odd_value_at_any_depth_hides_nothing_else_and_no_fault() -> None:
     document = full()
     whole = decode(document)
     assert whole.unread == ()
-    told = {(each.code, each.subject) for each in findings_of(whole, ())}
-    assert len(told) > 3
+    reported = {(each.code, each.subject) for each in findings_of(whole, ())}
+    assert len(reported) > 3
     paths = one_of_each(document)
     assert len(paths) > 180
     for path in paths.values():
@@ -106,8 +106,8 @@ def test_one_odd_value_at_any_depth_hides_nothing_else_and_no_fault() -> None:
                     assert sum(each not in after for each in before) <= 1, (where, part)
             # A list may have nothing in it, and a name may be any.
             is_free = value == [] or isinstance(path[-1], int) or path[-1] in NAMES
-            # What was told is told still, unless it is of the thing that is odd, which then is.
-            assert told <= now or facts.unread or now - told or is_free, where
+            # What was reported still is, unless it is of the thing that is odd, which then is.
+            assert reported <= now or facts.unread or now - reported or is_free, where
 
 
 @pytest.mark.parametrize("data", [None, [], "", 7, {}, {"lvs": None}, {"lvs": {}}])
@@ -132,7 +132,9 @@ def test_what_has_no_list_of_things_is_no_inventory(data: Any) -> None:
         ("consistent", ABSENT),
     ],
 )
-def test_a_field_of_the_host_itself_blinds_no_volume_and_is_told(field: str, value: Any) -> None:
+def test_a_field_of_the_host_itself_blinds_no_volume_and_is_reported(
+    field: str, value: Any
+) -> None:
     facts = decode(changed(full(), (field,), value))
     assert [lv.name for lv in facts.lvs] == [lv.name for lv in decode(full()).lvs]
     assert [each.code for each in findings_of(facts, ())].count("unread_facts") == 1
@@ -140,7 +142,7 @@ def test_a_field_of_the_host_itself_blinds_no_volume_and_is_told(field: str, val
     assert facts.stale or not facts.consistent or field not in {"consistent", "stale"}
 
 
-def test_what_an_older_agent_never_sent_is_not_told() -> None:
+def test_what_an_older_agent_never_sent_is_not_reported() -> None:
     document = full()
     for field in ("orphans", "backings", "lvm_version", "kernel", "boot_id"):
         del document[field]

@@ -173,12 +173,12 @@ def test_one_odd_file_of_the_kernel_fails_nothing_and_hides_no_fault(
             where = (path, value, found.codes)
             assert ("apart", "other") in {(lv.vg_name, lv.name) for lv in found.host.lvs}, where
             if is_ill:
-                assert told_of(found, "md0"), where
-                assert told_of(found, "web") and told_of(found, "safe"), where
-                assert told_of(found, "sdi1") or told_of(found, "bcache0"), where
+                assert is_reported(found, "md0"), where
+                assert is_reported(found, "web") and is_reported(found, "safe"), where
+                assert is_reported(found, "sdi1") or is_reported(found, "bcache0"), where
 
 
-def told_of(found: Seen, name: str) -> bool:
+def is_reported(found: Seen, name: str) -> bool:
     return any(name in line for line in found.text.split("\n"))
 
 

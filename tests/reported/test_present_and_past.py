@@ -1,5 +1,5 @@
-"""What is so now is told until it is over; what once was is told where it rises, and no longer than
-it lasts."""
+"""What is so now is reported until it is over; what once was is reported where it rises, and no
+longer than it lasts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def first_reading(document: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("last", "action", "is_told"),
+    ("last", "action", "is_reported"),
     [
         ("check", "idle", True),
         ("repair", "idle", False),
@@ -43,13 +43,13 @@ def first_reading(document: Any) -> list[str]:
     ],
 )
 def test_copies_that_a_repair_made_equal_do_not_differ_any_more(
-    last: str | None, action: str, is_told: bool
+    last: str | None, action: str, is_reported: bool
 ) -> None:
     seen = host(
         {"name": "md0", "members": IN_SYNC, "mismatch_cnt": "128", "sync_action": action,
          "last_sync_action": last}
     )  # fmt: skip
-    assert ("array_mismatch" in seen.codes) is is_told
+    assert ("array_mismatch" in seen.codes) is is_reported
 
 
 def test_an_array_that_never_compared_its_copies_says_nothing_of_them() -> None:
@@ -60,7 +60,7 @@ def test_an_array_that_never_compared_its_copies_says_nothing_of_them() -> None:
     assert array(machine, "md0")["mismatch_sectors"] is None
 
 
-def test_a_member_that_failed_and_was_replaced_is_told_at_its_disk_alone() -> None:
+def test_a_member_that_failed_and_was_replaced_is_reported_at_its_disk_alone() -> None:
     there = {"sda1": ["in_sync", "0"], "sdb1": ["in_sync", "1"], "sdc1": ["faulty", "none"]}
     seen = host({"name": "md0", "members": there})
     assert seen.codes == []
@@ -97,7 +97,7 @@ def test_the_first_reading_of_a_disk_tells_what_is_so_now(
     assert first_reading(document) == expected
 
 
-def test_a_defect_of_a_sas_disk_that_waits_is_told_until_a_person_accepts_it() -> None:
+def test_a_defect_of_a_sas_disk_that_waits_is_reported_until_a_person_accepts_it() -> None:
     waits = sas("M", "S", scsi_pending_defects={"count": 4})
     counts = error_counts(health_of(waits))
     assert counts["pending"] == 4

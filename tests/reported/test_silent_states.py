@@ -117,7 +117,7 @@ def test_dirty_data_of_a_bcache_that_root_made_counts_before_a_restart() -> None
         ("tired", "warning", "lvs -a -o name,lv_health_status,devices tank/web"),
     ],
 )
-def test_a_thin_pool_that_is_ill_is_told_though_lvm_ends_well(
+def test_a_thin_pool_that_is_ill_is_reported_though_lvm_ends_well(
     word: str, severity: str, typed: str
 ) -> None:
     described = thin_pool(dirty=0)
@@ -135,7 +135,7 @@ def test_the_cache_of_a_pool_and_a_thin_volume_have_a_health_too(name: str) -> N
     assert "lv_unhealthy" in Seen(**described).codes
 
 
-def test_a_word_for_a_missing_disk_is_told_by_its_group_alone() -> None:
+def test_a_word_for_a_missing_disk_is_reported_by_its_group_alone() -> None:
     gone = {"vg": "tank", "name": "old", "devices": ["[unknown](0)"], "health": "partial"}
     assert "lv_unhealthy" not in Seen(**cached(gone)).codes
 
@@ -168,7 +168,7 @@ def test_a_group_that_does_not_count_what_it_misses_is_counted_by_its_disks() ->
 # --- Disks ---------------------------------------------------------------------------------------
 
 
-def test_a_sas_disk_that_counts_its_errors_and_gives_no_verdict_is_told() -> None:
+def test_a_sas_disk_that_counts_its_errors_and_gives_no_verdict_is_reported() -> None:
     assert codes(sas("M", "S", defects=3)) == []
     assert codes({**sas("M", "S", defects=3), "smart_status": {}}) == ["disk_unread"]
     volume = {"smartctl": {"version": [7, 3], "exit_status": 4},
@@ -205,7 +205,7 @@ def test_a_self_test_that_ended_with_a_fatal_error_has_failed(
         ata("M", "S", [], smart_status={"passed": None}),
     ],
 )
-def test_a_disk_whose_smart_is_off_or_does_not_answer_is_told(document: dict[str, Any]) -> None:
+def test_a_disk_whose_smart_is_off_or_does_not_answer_is_reported(document: dict[str, Any]) -> None:
     assert codes(document) == ["disk_unread"]
 
 

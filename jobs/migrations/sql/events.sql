@@ -12,7 +12,7 @@ DECLARE
 BEGIN
     SELECT key, customer_id INTO volume FROM public.storage_volume WHERE id = NEW.volume_id;
     SELECT key INTO host FROM public.storage_host WHERE id = NEW.host_id;
-    IF NEW.door = 'portal' OR NEW.price_minor IS NOT NULL THEN
+    IF NEW.origin = 'portal' OR NEW.price_minor IS NOT NULL THEN
         audience := volume.customer_id;
     END IF;
     IF NEW.state IN ('failed', 'needs_attention') THEN
@@ -52,7 +52,7 @@ BEGIN
     PERFORM public.event_write('alert.' || NEW.kind, NULL, coalesce(volume, ''),
         coalesce(host, ''), '{}', jsonb_build_object(
             'code', alert.code, 'severity', alert.severity, 'data_at_risk', NEW.rank = 0,
-            'is_told', NEW.is_told, 'tier', NEW.tier),
+            'is_told', NEW.is_notified, 'tier', NEW.tier),
         alert => alert.key);
     RETURN NULL;
 END $$;

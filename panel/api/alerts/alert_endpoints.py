@@ -39,7 +39,7 @@ class AlertEventShape(Shape):
 
     at = DateTime("When it happened.")
     kind = Text(f"One of {', '.join(AlertEventKind.values)}.")
-    told = Boolean("Whether recipients are notified of it.", of="is_told")
+    told = Boolean("Whether recipients are notified of it.", of="is_notified")
     tier = Integer("Who is notified: 1 first, 3 last.")
     text = Text("Details; empty: none.")
     actor = By("actor.email")
@@ -104,11 +104,13 @@ class AlertShape(Noun):
     since = DateTime("When the problem began.", null=True)
     opened_at = DateTime("When it lasted long enough to be an alert.")
     told_at = DateTime(
-        "When it first notified; the messages show whether there was a recipient.", null=True
+        "When it first notified; the messages show whether there was a recipient.",
+        of="notified_at",
+        null=True,
     )
     messages = MessageCountShape("Its messages, by state.", of=lambda alert: alert)
     resolved_at = DateTime("When the problem ended; null: it has not.", null=True)
-    hushed_by = Text("silence, maintenance, or empty: why no one is notified.")
+    hushed_by = Text("silence, maintenance, or empty: why no one is notified.", of="muted_by")
     flapping = Boolean("It opens and resolves again and again.", of="is_flapping")
     openings = Integer("How often it has opened.")
     tier = Integer("The tier it has reached: 1 first, 3 last.")

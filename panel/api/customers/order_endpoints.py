@@ -81,7 +81,9 @@ class OrderShape(MoneyShape):
     created_at = DateTime("When it was created.")
     updated_at = DateTime("When it changed last.")
     ended_at = DateTime("When it ended; null: it has not yet.", null=True)
-    door = Text("Where the request came from, such as page, API or billing.", staff=True)
+    door = Text(
+        "Where the request came from, such as page, API or billing.", of="origin", staff=True
+    )
     actor = By("actor.email", null=True, staff=True)
 
 
@@ -140,10 +142,10 @@ class Ordering(OrderResource):
     needs_key = True
 
     @property
-    def origin(self) -> dict[str, Any]:
+    def request_fields(self) -> dict[str, Any]:
         """How it was asked for."""
         by = self.requester
-        return {"door": by.door, "token": by.token, "address": by.address}
+        return {"origin": by.origin, "token": by.token, "address": by.address}
 
     def quoted(self, evaluation: Evaluation) -> Response:
         """What it would be; raises `OrderRefused`."""
@@ -188,7 +190,7 @@ class VolumeOrders(Ordering):
             agreed=agreed,
             when=body.get("when"),
             trial=body["trial"],
-            **self.origin,
+            **self.request_fields,
         )
 
     def _plan(self, volume: Volume, key: str | None) -> CachePlan | None:
@@ -268,5 +270,5 @@ class OrderRevert(Ordering):
         order = self.order(key)
         if DRY_RUN.of(request):
             return self.quoted(preview(reversal_of(order, self.user)))
-        made = place_order(reversal_of(order, self.user, **self.origin))
+        made = place_order(reversal_of(order, self.user, **self.request_fields))
         return self.shown(made, status=201)

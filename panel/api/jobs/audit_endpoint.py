@@ -37,7 +37,7 @@ class AuditShape(Shape):
     actor = By()
     token = Text("Key of the token of the request; empty: none.")
     address = Text("IP address of the request.", null=True)
-    door = Text("Where the request came from, such as page, API or billing.")
+    door = Text("Where the request came from, such as page, API or billing.", of="origin")
     request_id = Text("`X-Request-Id` of the request that caused the operation.")
     host = Text("Key of the host.")
     machine_id = Text("The host's /etc/machine-id; empty: unknown.")

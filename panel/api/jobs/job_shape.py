@@ -155,8 +155,10 @@ class JobShape(Noun):
         required=False,
     )
     cancel_requested = Boolean("Whether its cancellation was requested.")
-    turned = Boolean("It is past its point of no return and can no longer be cancelled.")
-    falls_back = Boolean("The job is rolling back.")
+    turned = Boolean(
+        "It is past its point of no return and can no longer be cancelled.", of="is_irrevocable"
+    )
+    falls_back = Boolean("The job is rolling back.", of="is_rolling_back")
     not_before = DateTime("Earliest time at which a worker takes it; null: no limit.", null=True)
     window = DailyWindowShape(
         "It begins within this time of day, and its flush pauses outside of it; null: at any time.",
@@ -173,7 +175,9 @@ class JobShape(Noun):
     ended_at = DateTime("When it ended; null: it has not yet.", null=True)
     host = Ref("The storage host.", staff=True)
     sentence = Text("What it does, in a sentence for people.", staff=True)
-    door = Text("Where the request came from, such as page, API or billing.", staff=True)
+    door = Text(
+        "Where the request came from, such as page, API or billing.", of="origin", staff=True
+    )
     actor = By("actor.email", null=True, staff=True)
     token = Text("Key of the token of the request; empty: none.", staff=True)
     request_id = Text("`X-Request-Id` of the request that created it.", staff=True)

@@ -193,7 +193,7 @@ class VolumeWish(VolumeJob):
         holder = None if self.is_dry else standing
         if holder is not None:
             wish = Wish.from_json(holder.wish)
-            goes_back = holder.falls_back or holder.cancel_requested
+            goes_back = holder.is_rolling_back or holder.cancel_requested
             if goes_back or not _meets(row, wish, body):
                 raise Busy(holder)
             return self.begun(holder)

@@ -30,7 +30,7 @@ def change_plan(body: Json, caller: Caller) -> CallResult:
             agreed=agreed,
             when=body.get("when"),
             by="billing",
-            door=Origin.API,
+            origin=Origin.API,
             token=ACTOR,
             address=caller.address,
             # No idempotency_key: its names are the customer's, and `call_log` does each call once.

@@ -90,5 +90,5 @@ def _retire(volume: Volume, caller: Caller) -> Job | None:
     wish = allowed_life(row, "retired", timezone.now())
     return submit(
         ChangeRequest(Kind.RETIRE_VOLUME, volume, wish),
-        Requester(None, address=caller.address, door=Origin.API, token=ACTOR),
+        Requester(None, address=caller.address, origin=Origin.API, token=ACTOR),
     )

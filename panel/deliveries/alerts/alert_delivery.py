@@ -121,7 +121,7 @@ def _digest(route: AlertRoute) -> AlertLetter:
     prefetch_related_objects([route], "hosts")
     now = database_now()
     alerts = Alert.objects.with_names()
-    ended = alerts.filter(resolved_at__gt=now - timedelta(days=1), told_at__isnull=False)
+    ended = alerts.filter(resolved_at__gt=now - timedelta(days=1), notified_at__isnull=False)
     open_now = [
         each
         for each in alerts.open().order_by("rank", "opened_at")

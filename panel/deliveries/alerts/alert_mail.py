@@ -152,7 +152,7 @@ def _handled(alert: Alert) -> str:
     """Why the alert sends no messages now; "" where it does."""
     if alert.acknowledged_at is not None:
         return f" (acknowledged: {alert.acknowledged_reason})"
-    return f" ({alert.get_hushed_by_display()})" if alert.hushed_by else ""
+    return f" ({alert.get_muted_by_display()})" if alert.muted_by else ""
 
 
 def test_letter(name: str) -> AlertLetter:

@@ -72,8 +72,8 @@ def state_of_alert(alert: Alert) -> Chip:
         return Chip("ok", "ok", "resolved")
     if alert.acknowledged_at is not None:
         return Chip("quiet", "person", "acknowledged")
-    if alert.hushed_by:
-        return Chip("quiet", "wait", alert.get_hushed_by_display())
+    if alert.muted_by:
+        return Chip("quiet", "wait", alert.get_muted_by_display())
     if alert.cause is not None:
         is_sibling = alert.cause.code == alert.code
         return Chip("quiet", "info", f"{'listed with' if is_sibling else 'follows from'} another")

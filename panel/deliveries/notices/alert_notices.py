@@ -30,7 +30,7 @@ def notify_customers() -> None:
         resolved_at=None,
         absent_since=None,
         opened_at__lt=Now() - LASTED,
-        hushed_by="",
+        muted_by="",
         is_flapping=False,
     )
     for alert in lasting:

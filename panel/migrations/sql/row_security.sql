@@ -1,5 +1,5 @@
--- Row security (`storage.row_security`): whoever is not "all" reads and writes those rows alone for
--- which the condition is true. The owner of a table is not bound.
+-- Row security (`storage.row_security`): a scope other than "all" reads and writes only the rows
+-- for which the condition is true. The owner of a table is not bound.
 
 DO $$
 DECLARE

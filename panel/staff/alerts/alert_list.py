@@ -53,7 +53,7 @@ STALE_SECONDS: Final = 120
 
 PLACE: Final = Case(
     When(resolved_at__isnull=False, then=Value(2)),
-    When(Q(acknowledged_at__isnull=False) | ~Q(hushed_by=""), then=Value(1)),
+    When(Q(acknowledged_at__isnull=False) | ~Q(muted_by=""), then=Value(1)),
     default=Value(0),
 )
 """Unacknowledged alerts first, then acknowledged and muted ones, then resolved ones."""
@@ -81,7 +81,7 @@ LISTING: Final = ListDefinition(
         ("job", lambda alert: alert.job.key if alert.job else ""),
         ("message", lambda alert: alert.message),
         ("opened_at", lambda alert: alert.opened_at),
-        ("told_at", lambda alert: alert.told_at),
+        ("told_at", lambda alert: alert.notified_at),
         *(
             (f"messages_{state}", attrgetter(f"messages_{state}"))
             for state in ("delivered", "waiting", "given_up")
@@ -195,7 +195,7 @@ def marks_of(problems: Iterable[Problem]) -> dict[str, AlertMark]:
     if not prints:
         return {}
     alerts = Alert.objects.open().filter(fingerprint__in=prints)
-    own = ("acknowledged_at", "acknowledged_by__email", "hushed_by")
+    own = ("acknowledged_at", "acknowledged_by__email", "muted_by")
     fields = ("fingerprint", "key", *own, *(f"cause__{name}" for name in own))
     named = alerts.select_related("acknowledged_by", "cause__acknowledged_by")
     return {each.fingerprint: _mark(each) for each in named.only(*fields)}
@@ -207,4 +207,4 @@ def _mark(alert: Alert) -> AlertMark:
     for each in filter(None, (alert, alert.cause)):
         if each.acknowledged_at is not None:
             return AlertMark(url, "acknowledged", str(each.acknowledged_by or ""))
-    return AlertMark(url, alert.get_hushed_by_display() if alert.hushed_by else "")
+    return AlertMark(url, alert.get_muted_by_display() if alert.muted_by else "")

@@ -100,7 +100,7 @@ def _notified(event: AlertEvent) -> str:
     deleted by age. The end of an alert notifies only those who were notified before."""
     if event.deliveries.all():
         return "messages"
-    if not event.is_told or event.kind == AlertEventKind.RESOLVED:
+    if not event.is_notified or event.kind == AlertEventKind.RESOLVED:
         return ""
     if event.routed_at is None:
         return "soon"

@@ -280,7 +280,7 @@ def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
         "state",
         "wish",
         "fallback",
-        "turned",
+        "is_irrevocable",
         "volume__size_bytes",
         Subquery(lies.values("lv_name")[:1]),
         Subquery(lies.values("cache_bytes")[:1]),
@@ -291,10 +291,10 @@ def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
             key,
             state,
             # What its rollback would need counts too, while rollback is possible.
-            tuple(Wish.from_json(each) for each in (wish, None if turned else back) if each),
+            tuple(Wish.from_json(each) for each in (wish, None if irrevocable else back) if each),
             RecordedVolume(lv_name or "", size_bytes, cache_bytes),
         )
-        for host_id, key, state, wish, back, turned, size_bytes, lv_name, cache_bytes in rows
+        for host_id, key, state, wish, back, irrevocable, size_bytes, lv_name, cache_bytes in rows
     )
 
 

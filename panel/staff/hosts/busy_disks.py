@@ -74,8 +74,8 @@ def _asked(request: HttpRequest) -> tuple[datetime | None, timedelta]:
     """The end of the time and how long it was; a picker of a page without scripts names no zone."""
     at = typed_time(request.GET.get("at", ""))
     seconds = request.GET.get("for", "")
-    is_told = seconds.isascii() and seconds.isdecimal() and len(seconds) < 9
-    length = timedelta(seconds=int(seconds)) if is_told else USUAL
+    is_given = seconds.isascii() and seconds.isdecimal() and len(seconds) < 9
+    length = timedelta(seconds=int(seconds)) if is_given else USUAL
     is_there = at is not None and at <= timezone.now() + LONGEST
     return (at.astimezone(UTC) if at and is_there else None), min(LONGEST, max(SHORTEST, length))
 

@@ -337,8 +337,8 @@ def _notes(facts: HostFacts, array: Array) -> list[str]:
     notes = []
     trouble = facts.trouble_of(array)
     # Where the host's own lacks a disk, its commands tell what to do.
-    is_told = array.has_failed or not array.degraded_count
-    if trouble is not None and (is_told or trouble.code == GUESTS):
+    needs_note = array.has_failed or not array.degraded_count
+    if trouble is not None and (needs_note or trouble.code == GUESTS):
         notes.append(f"{trouble.message}. {trouble.correction}")
     if array.spares:
         notes.append(f"spare: {', '.join(array.spares)}")

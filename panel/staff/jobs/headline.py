@@ -30,7 +30,7 @@ def headline(job: Job, *, begun: bool) -> str:
         return f"Cancelled: {words.do.format(label)}"
     if job.state == State.NEEDS_ATTENTION:
         return f"Needs a decision: {words.do.format(label)}"
-    if job.falls_back:
+    if job.is_rolling_back:
         return f"Rolling back: {words.do.format(label)}"
     if begun or job.state == State.RUNNING:
         return words.doing.format(label)
@@ -87,9 +87,13 @@ def rollback(job: Job, steps: Iterable[Step], *, is_possible: bool) -> str:
     as a new volume, says what its preview said (`storage.planner.cost.Cost.rollback`)."""
     if is_possible:
         return "possible"
-    if job.turned:
+    if job.is_irrevocable:
         return "no longer possible"
-    return "not possible" if any(step.turns for step in steps) else "possible with a new job"
+    return (
+        "not possible"
+        if any(step.makes_irrevocable for step in steps)
+        else "possible with a new job"
+    )
 
 
 @dataclass(frozen=True, slots=True)

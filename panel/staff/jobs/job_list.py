@@ -64,7 +64,7 @@ LISTING: Final = ListDefinition(
         ("customer", lambda job: _customer_name(job)),
         ("host", lambda job: job.host.name),
         ("requested_by", lambda job: str(job.actor or "")),
-        ("by_way_of", lambda job: job.door),
+        ("by_way_of", lambda job: job.origin),
         ("requested_at", lambda job: job.created_at),
         ("started_at", lambda job: job.started_at),
         ("ended_at", lambda job: job.ended_at),

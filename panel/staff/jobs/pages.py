@@ -103,7 +103,7 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
         "can_apply": can_apply,
         "may_apply": may(request.user, right_to(job)),
         "needed_role": "admin" if right_to(job) == Right.ADMINISTER else "operator",
-        "can_cancel": not job.is_over and not job.cancel_requested and not job.turned,
+        "can_cancel": not job.is_over and not job.cancel_requested and not job.is_irrevocable,
         "cancel_effect": cancel_effect(job),
         "close_effect": close_effect(so_far.unknown),
         "no_way_back": refusal,
@@ -213,7 +213,7 @@ def _left_seconds(
     """Of the whole job, where steps are left after the running one."""
     if running is None or not any(step.n > running.n for step in steps):
         return None
-    if job.falls_back or job.cancel_requested or running.started_at is None:
+    if job.is_rolling_back or job.cancel_requested or running.started_at is None:
         return None
     estimate = seconds_from(job.pk, running.n)
     return None if estimate is None else left_in_all(running, estimate, now)

@@ -17,8 +17,8 @@ export const isFolded = ({ element }) => element.hasAttribute("data-folded");
 
 // `unfolded(figure)` is called when a chart is shown again.
 export const foldable = (figures, unfolded) => {
-  const isTold = state.read("fold") !== null;
-  const turned = isTold
+  const isGiven = state.read("fold") !== null;
+  const turned = isGiven
     ? state.list("fold")
     : new Set(figures.filter(({ panel }) => read(panel).has(panel.name)).map(({ panel }) => panel.name));
   const tell = () => state.write({ fold: [...turned].join(",") });
@@ -36,5 +36,5 @@ export const foldable = (figures, unfolded) => {
       unfolded(figure);
     });
   }
-  if (turned.size > 0 && !isTold) tell();
+  if (turned.size > 0 && !isGiven) tell();
 };

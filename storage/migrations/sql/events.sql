@@ -1,7 +1,7 @@
 -- The list of events (`storage.models.event`), which triggers write: in the transaction of what
 -- happened, whichever code did it. Events keep the names of their customer, whatever becomes of the
--- customer. The functions of triggers run with their owner's rights, whom no policy binds: whoever
--- places an order need not see the host that it is about.
+-- customer. The functions of triggers run with their owner's rights, whom no policy binds: a
+-- customer who places an order need not see the host that it is about.
 
 CREATE SEQUENCE IF NOT EXISTS storage_event_places OWNED BY storage_event.position;
 

@@ -91,7 +91,7 @@ def drop(draft: Draft, loss: Loss) -> None:
             f"It is lost and was clean. On the host: lvconvert --uncache "
             f"{shlex.quote(f'{draft.vg.name}/{draft.lv_name}')}",
         )
-    draft.add(DROP, f"Drop the lost cache {loss.cache}", turns=True, pool=loss.cache)
+    draft.add(DROP, f"Drop the lost cache {loss.cache}", makes_irrevocable=True, pool=loss.cache)
 
 
 def _is_cache_part(lv: LogicalVolume) -> bool:

@@ -81,7 +81,7 @@ def _dropping(site: Site) -> Play:
                 played.problems.append("a volume that is not on the disks was called made")
             left = _left(stage)
             played.happened += f"; left in the kernel alone: {left or 'nothing'}"
-            if left and not _is_told(stage):
+            if left and not _is_reported(stage):
                 played.problems.append("the host's page does not tell of what is left")
 
         return _created(site, workers, ALL, "drop_writes", judge)
@@ -122,15 +122,15 @@ def _created(
 def _left(stage: LabStage) -> str:
     """What there is of the new volume, in LVM's metadata or in the kernel."""
     name = stage.placement.lv_name
-    told = stage.site.lab.run(
+    listed = stage.site.lab.run(
         f"lvs --noheadings -o lv_name vg0 | grep -w {name}; "
         f"dmsetup ls | grep -F '{name.replace('-', '--')}'",
         check=False,
     )
-    return " ".join(told.stdout.split())
+    return " ".join(listed.stdout.split())
 
 
-def _is_told(stage: LabStage) -> bool:
+def _is_reported(stage: LabStage) -> bool:
     """Whether the host's problems name the device of the new volume."""
     stage.site.refresh()
     stage.host.refresh_from_db()

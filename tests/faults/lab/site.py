@@ -109,9 +109,9 @@ class Site:
             "for try in $(seq 300); do systemctl is-active -q 'tiercel-op-*.scope' || exit 0; "
             "sleep 0.2; done; exit 1"
         )
-        told = self.lab.run(JOURNAL, check=False).stdout.split()
+        lines = self.lab.run(JOURNAL, check=False).stdout.split()
         records = sorted(
-            (json.loads(base64.b64decode(line)) for line in told),
+            (json.loads(base64.b64decode(line)) for line in lines),
             key=lambda r: int(r["started_ns"]),
         )
         records = [each for each in records if each["call"]["verb"] != ops.TOMBSTONE]

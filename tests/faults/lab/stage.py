@@ -89,11 +89,11 @@ class LabStage(Scenery):
 
     def ledger(self) -> Journal:
         """What the host did since the scene was set."""
-        told = self.site.journal()
+        journal = self.site.journal()
         return Journal(
-            tuple(each for each in told.accepted if each.op not in self._known),
-            tuple(each for each in told.ran if each.op not in self._known),
-            told.starts,
+            tuple(each for each in journal.accepted if each.op not in self._known),
+            tuple(each for each in journal.ran if each.op not in self._known),
+            journal.starts,
         )
 
     def fingerprints(self) -> dict[str, str]:
@@ -106,8 +106,8 @@ class LabStage(Scenery):
         }
         if self.operation.keeps_data and "guest data" not in self._spared:
             asked["guest data"] = SUM.format(device=self.device, mib=WRITTEN_MIB)
-        told = self.site.lab.run("; echo ,; ".join(asked.values())).stdout.split("\n,\n")
-        return dict(zip(asked, told, strict=True))
+        answers = self.site.lab.run("; echo ,; ".join(asked.values())).stdout.split("\n,\n")
+        return dict(zip(asked, answers, strict=True))
 
     def finished(
         self,

@@ -25,14 +25,14 @@ from tests.faults.named.panel import at_work
 from tests.faults.workers import Workers
 from tests.integration.running import REDIS, Running
 from tests.integration.until import until
+from tests.panel.deliveries.alerts.alert_messages import arrived, route_to
 from tests.panel.deliveries.alerts.receivers import Place, Postbox
-from tests.panel.deliveries.alerts.telling import arrived, route_to
 
 AWAY_SECONDS: Final = 600.0
 FASTER: Final = float(os.environ.get("FAULTS_FASTER", "10"))
 """So many times faster than the clock on the wall time passes for alerts; 1 plays in real time."""
 STEP_SECONDS: Final = 20.0
-TOLD_SECONDS: Final = 120.0
+NOTIFIED_SECONDS: Final = 120.0
 RETRIED_SECONDS: Final = 360.0
 """A mail that was refused for ten minutes is tried again after at most so long."""
 A_ROUND_SECONDS: Final = 25.0
@@ -43,8 +43,8 @@ MOMENTS: Final = {
         "present_since",
         "absent_since",
         "opened_at",
-        "told_at",
-        "last_told_at",
+        "notified_at",
+        "last_notified_at",
         "resolved_at",
         "acknowledged_at",
         "tier_at",
@@ -70,8 +70,8 @@ def faults() -> Iterator[Fault]:
 
 
 @dataclass
-class Told:
-    """A panel that tells one person, one address and, a tier later, a second person, of hosts of
+class AlertScene:
+    """A panel that notifies one person, one address and, a tier later, a second person, of hosts of
     this scene only. `moved` is by how many seconds what is stored was moved into the past."""
 
     panel: Running
@@ -138,7 +138,7 @@ class Told:
 
 
 @contextmanager
-def _telling() -> Iterator[Told]:
+def _alert_scene() -> Iterator[AlertScene]:
     with ExitStack() as stack:
         postbox, place = stack.enter_context(Postbox()), stack.enter_context(Place())
         settings = {
@@ -149,22 +149,22 @@ def _telling() -> Iterator[Told]:
             "TIERCEL_ALERT_ESCALATE_SECONDS": str(ESCALATE_SECONDS),
         }
         panel, _ = stack.enter_context(at_work(**settings))
-        told = Told(panel, postbox, place)
-        nobody = make.host(name=f"nobody-{panel.port}", state="pending")
+        scene = AlertScene(panel, postbox, place)
+        unused = make.host(name=f"unused-{panel.port}", state="pending")
         for tier, name in ((1, "anna"), (2, "ben")):
             person = make.staff_user(f"{name}-{panel.port}@example.org")
-            told.routes.append(
+            scene.routes.append(
                 AlertRoute.objects.create(name=name, kind="email", user=person, tier=tier)
             )
-        told.routes.append(route_to(f"{place.url}/hook"))
-        for route in told.routes:
+        scene.routes.append(route_to(f"{place.url}/hook"))
+        for route in scene.routes:
             # Without a host a route is about all, also those of other scenes.
-            route.hosts.add(nobody)
+            route.hosts.add(unused)
         try:
-            yield told
+            yield scene
         finally:
-            AlertRoute.objects.filter(pk__in=[each.pk for each in told.routes]).delete()
-            Host.objects.filter(pk__in=[each.pk for each in told.hosts.values()]).update(
+            AlertRoute.objects.filter(pk__in=[each.pk for each in scene.routes]).delete()
+            Host.objects.filter(pk__in=[each.pk for each in scene.hosts.values()]).update(
                 state="pending"
             )
             connection.close()
@@ -172,8 +172,8 @@ def _telling() -> Iterator[Told]:
 
 def _away(name: str) -> Play:
     def play(workers: Workers) -> Played:
-        with _telling() as told:
-            return _played(told, name)
+        with _alert_scene() as scene:
+            return _played(scene, name)
 
     return play
 
@@ -183,57 +183,57 @@ def _both(*news: tuple[str, str]) -> Messages:
     return Counter((route, *each) for route in ("anna", "webhook") for each in news)
 
 
-def _played(told: Told, name: str) -> Played:
-    told.begin("mended")
-    told.begin("urgent", "quarantined")
-    told.begin("known", "quarantined")
+def _played(scene: AlertScene, name: str) -> Played:
+    scene.begin("mended")
+    scene.begin("urgent", "quarantined")
+    scene.begin("known", "quarantined")
     expected = _both(("mended", "opened"), ("urgent", "opened"), ("known", "opened"))
-    told.wait(expected, TOLD_SECONDS)
-    problems = _differences(told, expected)
-    alert_actions.acknowledge(told.alert("known"), None, "We are working on it.", None)
+    scene.wait(expected, NOTIFIED_SECONDS)
+    problems = _differences(scene, expected)
+    alert_actions.acknowledge(scene.alert("known"), None, "We are working on it.", None)
 
     is_mail = name == MAIL
-    went = told.passed
+    went = scene.passed
     if is_mail:
-        told.postbox.is_down(True)
+        scene.postbox.is_down(True)
     else:
-        told.panel.kill(name)
-    told.begin("brief")
+        scene.panel.kill(name)
+    scene.begin("brief")
     if is_mail:
         # The webhook shows that it was judged; its mail is refused.
         expected += _both(("brief", "opened"), ("brief", "resolved"))
-        until("it opens", lambda: _is_open(told.hosts["brief"]), TOLD_SECONDS)
-        told.panel.kill("housekeeping")
-        told.panel.start("housekeeping")
-    told.let_pass(AWAY_SECONDS / 2)
-    told.solve("brief")
-    told.solve("mended")
-    told.begin("lasting")
-    told.let_pass(max(0.0, went + AWAY_SECONDS - told.passed))
-    back = told.passed
+        until("it opens", lambda: _is_open(scene.hosts["brief"]), NOTIFIED_SECONDS)
+        scene.panel.kill("housekeeping")
+        scene.panel.start("housekeeping")
+    scene.let_pass(AWAY_SECONDS / 2)
+    scene.solve("brief")
+    scene.solve("mended")
+    scene.begin("lasting")
+    scene.let_pass(max(0.0, went + AWAY_SECONDS - scene.passed))
+    back = scene.passed
     if is_mail:
-        told.postbox.is_down(False)
+        scene.postbox.is_down(False)
     else:
-        told.panel.start(name)
+        scene.panel.start(name)
     # What began and ended while no round judged was not seen.
     expected += _both(("mended", "resolved"), ("lasting", "opened"))
     expected[("ben", "urgent", "escalated")] += 1
-    told.wait(expected, RETRIED_SECONDS + TOLD_SECONDS * FASTER, FASTER if is_mail else 1.0)
-    recovery = told.passed - back
+    scene.wait(expected, RETRIED_SECONDS + NOTIFIED_SECONDS * FASTER, FASTER if is_mail else 1.0)
+    recovery = scene.passed - back
 
-    told.solve("lasting")
+    scene.solve("lasting")
     expected += _both(("lasting", "resolved"))
-    told.wait(expected, TOLD_SECONDS)
+    scene.wait(expected, NOTIFIED_SECONDS)
     time.sleep(A_ROUND_SECONDS)
-    problems += _differences(told, expected) + _out_of_order(told)
-    if told.alert("known").acknowledged_at is None:
+    problems += _differences(scene, expected) + _out_of_order(scene)
+    if scene.alert("known").acknowledged_at is None:
         problems.append("an acknowledged alert is unacknowledged again")
-    bound = RETRIED_SECONDS + TOLD_SECONDS if is_mail else TOLD_SECONDS
-    return Played(f"{told.came().total()} messages, each once", problems, recovery, bound)
+    bound = RETRIED_SECONDS + NOTIFIED_SECONDS if is_mail else NOTIFIED_SECONDS
+    return Played(f"{scene.came().total()} messages, each once", problems, recovery, bound)
 
 
-def _differences(told: Told, expected: Messages) -> list[str]:
-    came = told.came()
+def _differences(scene: AlertScene, expected: Messages) -> list[str]:
+    came = scene.came()
     lost = [f"lost: {' '.join(each)}" for each in expected - came]
     return lost + [f"not expected: {' '.join(each)}" for each in came - expected]
 
@@ -242,13 +242,13 @@ def _is_open(host: Host) -> bool:
     return Alert.objects.open().filter(host=host).exists()
 
 
-def _out_of_order(told: Told) -> list[str]:
+def _out_of_order(scene: AlertScene) -> list[str]:
     """Mails that say that an alert is over before the one that it began."""
     begun: set[str] = set()
     wrong = []
-    for mail in told.postbox.got:
+    for mail in scene.postbox.got:
         subject = str(mail["Subject"])
-        named = {name for name, host in told.hosts.items() if host.name in subject}
+        named = {name for name, host in scene.hosts.items() if host.name in subject}
         if "Resolved: " in subject:
             wrong += [f"the end of {name} came first" for name in named - begun]
         begun |= named

@@ -67,7 +67,7 @@ def _rival(workers: Workers) -> Played:
             played.problems.append(f"the other panel was answered {codes}")
         if job.state != State.SUCCEEDED:
             played.problems.append(f"the job is {job.state}: {job.error}")
-        return _told(stage, played, "rival_panel")
+        return _reported(stage, played, "rival_panel")
 
 
 def _adopted(workers: Workers) -> Played:
@@ -81,7 +81,7 @@ def _adopted(workers: Workers) -> Played:
             played.problems.append(f"the job is {job.state}: {job.error}")
         if stage.ledger().ran or _turn(stage) > before + 1:
             played.problems.append(f"it changed something, or tried again: turn {_turn(stage)}")
-        return _told(stage, played, "other_panel")
+        return _reported(stage, played, "other_panel")
 
 
 def _clock(workers: Workers) -> Played:
@@ -140,10 +140,10 @@ def _restored(workers: Workers) -> Played:
                 problems.append(f"the old panel's job is {old.state}: {old.error}")
         played.problems += problems
         played.bound_s = RESTORE_SECONDS
-        return _told(stage, played, "other_panel")
+        return _reported(stage, played, "other_panel")
 
 
-def _told(stage: Stage, played: Played, code: str) -> Played:
+def _reported(stage: Stage, played: Played, code: str) -> Played:
     """The panel's page of the host says it too."""
     refresh(stage.host)
     stage.host.refresh_from_db()

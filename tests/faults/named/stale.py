@@ -21,7 +21,7 @@ from tests.faults.stage import Stage
 from tests.faults.sweep import finished
 from tests.faults.workers import Workers
 
-NOBODY = Requester(None, None)
+NO_PERSON = Requester(None, None)
 CHANGED = 412
 ACCEPTED = 202
 
@@ -38,7 +38,7 @@ def _preview(workers: Workers) -> Played:
     with Stage(workers, BY_NAME["set lvmcache mode"]) as stage:
         old = _previewed(stage, stage.wish)
         _done(stage, submit(ChangeRequest(Kind.REMOVE_CACHE, stage.volume, PLAIN), Requester(None)))
-        job = confirm(old, NOBODY)
+        job = confirm(old, NO_PERSON)
         since = time.time()
         worker = stage.start(job)
         # The other job has changed what this one would go back to.
@@ -49,7 +49,7 @@ def _preview(workers: Workers) -> Played:
             played.problems.append(f"an old preview ended {job.state}: {job.error}")
         if job.step_set.exists() or stage.ledger().ran:
             played.problems.append("an old preview changed something")
-        again = confirm(_previewed(stage, stage.names.lvmcache("writeback")), NOBODY)
+        again = confirm(_previewed(stage, stage.names.lvmcache("writeback")), NO_PERSON)
         last = finished(stage, since, again, waits=(stage.start(again),))
         if again.state != State.SUCCEEDED:
             played.problems.append(f"a new preview ended {again.state}: {again.error}")

@@ -36,7 +36,7 @@ SILENT = problem("silent")
 
 @dataclass
 class World:
-    """What is wrong now, and what people were told."""
+    """What is wrong now, and what people were notified of."""
 
     now: datetime = START
     wrong: dict[str, SeenProblem] = field(default_factory=dict)
@@ -87,12 +87,12 @@ class World:
         return list(outcome.news)
 
     def passes(self, **span: float) -> list[str]:
-        """What people are told while so much time passes."""
-        end, told = self.now + timedelta(**span), []
+        """What people are notified of while so much time passes."""
+        end, kinds = self.now + timedelta(**span), []
         while self.now < end:
-            told += [each.kind for each in self.judge() if each.is_notified]
+            kinds += [each.kind for each in self.judge() if each.is_notified]
             self.now += ROUND
-        return [str(each) for each in told]
+        return [str(each) for each in kinds]
 
     def acknowledge(self, one: SeenProblem, **until: float) -> None:
         state = self.alerts[one.fingerprint]
@@ -102,5 +102,5 @@ class World:
         )
 
     @property
-    def told(self) -> list[tuple[str, str]]:
+    def notified(self) -> list[tuple[str, str]]:
         return [(each.fingerprint, str(each.kind)) for each in self.news if each.is_notified]

@@ -43,14 +43,14 @@ def test_an_alert_is_as_grave_as_the_gravest_that_follows_from_it() -> None:
     world.begin(REBUILD, ON_ONE_LEG)
     assert world.passes(seconds=20) == ["opened"]
     assert world.alerts[REBUILD.fingerprint].worst_rank == 0
-    # Nobody looks after it.
+    # It stays unacknowledged.
     assert world.passes(minutes=31) == ["escalated"]
     world.end(ON_ONE_LEG)
     world.passes(minutes=5)
     assert world.alerts[REBUILD.fingerprint].seen.rank == 2
 
 
-def test_data_at_risk_that_joins_a_warning_is_told() -> None:
+def test_data_at_risk_that_joins_a_warning_notifies() -> None:
     world = World()
     world.begin(REBUILD)
     assert world.passes(minutes=5) == ["opened"]
@@ -71,12 +71,12 @@ def test_an_array_that_is_rebuilt_stays_one_alert_with_its_volumes() -> None:
     assert world.passes(minutes=20) == ["resolved"]
 
 
-def test_data_at_risk_under_a_warning_of_a_host_that_fell_silent_is_told() -> None:
+def test_data_at_risk_under_a_warning_of_a_host_that_fell_silent_notifies() -> None:
     world = World()
     world.begin(SILENT, REBUILD, ON_ONE_LEG)
     assert "opened" in world.passes(seconds=60)
-    told = {fingerprint for fingerprint, _ in world.told}
-    assert told & {REBUILD.fingerprint, ON_ONE_LEG.fingerprint}
+    opened = {fingerprint for fingerprint, _ in world.notified}
+    assert opened & {REBUILD.fingerprint, ON_ONE_LEG.fingerprint}
 
 
 def test_volumes_that_lose_their_ssd_together_are_one_alert() -> None:
@@ -85,10 +85,10 @@ def test_volumes_that_lose_their_ssd_together_are_one_alert() -> None:
     for each in volumes:
         world.begin(each)
         world.passes(seconds=20)
-    assert [kind for _, kind in world.told] == ["opened"]
+    assert [kind for _, kind in world.notified] == ["opened"]
 
 
-def test_what_outlasts_its_cause_is_told_after_a_while() -> None:
+def test_what_outlasts_its_cause_notifies_after_a_while() -> None:
     world = World()
     volume = problem("volume_inactive", volume_key="v1", subject="vg0/web")
     group = problem("pv_missing", subject="vg0")

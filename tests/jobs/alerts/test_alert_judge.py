@@ -35,8 +35,8 @@ class Clock:
         self.now = database_now()
 
     def passes(self, every_seconds: int = 20, **span: float) -> list[str]:
-        """What people are told meanwhile. Hosts go on answering. Where nothing is to happen, fewer
-        rounds than production has show that too."""
+        """What people are notified of meanwhile. Hosts go on answering. Where nothing is to
+        happen, fewer rounds than production has show that too."""
         last = AlertEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
         end = self.now + timedelta(**span)
         while self.now < end:
@@ -44,8 +44,8 @@ class Clock:
             HostActivity.objects.update(at=self.now)
             alert_judge.judge(self.now)
             self.now += timedelta(seconds=every_seconds)
-        told = AlertEvent.objects.filter(id__gt=last, is_told=True).order_by("id")
-        return list(told.values_list("kind", flat=True))
+        notified = AlertEvent.objects.filter(id__gt=last, is_notified=True).order_by("id")
+        return list(notified.values_list("kind", flat=True))
 
 
 @pytest.fixture
@@ -112,13 +112,13 @@ def test_the_volumes_of_a_group_carry_its_cause(clock: Clock) -> None:
     cause, effect = Alert.objects.get(code="pv_missing"), Alert.objects.get(code="ssd_lost")
     assert effect.cause == cause
     assert effect.volume == there.volume
-    assert effect.told_at is None
+    assert effect.notified_at is None
     show(there)
     assert clock.passes(minutes=10) == ["resolved"]
     assert not Alert.objects.open().exists()
 
 
-def test_each_failing_disk_behind_a_raid_controller_is_told(clock: Clock) -> None:
+def test_each_failing_disk_behind_a_raid_controller_is_reported(clock: Clock) -> None:
     there = scene()
     show(there)
 
@@ -139,13 +139,13 @@ def test_each_failing_disk_behind_a_raid_controller_is_told(clock: Clock) -> Non
     assert list(subjects) == ["/dev/bus/0 megaraid,3", "/dev/bus/0 megaraid,4"]
 
 
-def test_a_second_volume_in_writeback_on_one_ssd_is_told_too(clock: Clock) -> None:
+def test_a_second_volume_in_writeback_on_one_ssd_notifies_too(clock: Clock) -> None:
     there = scene()
     show(there)
 
     def reports(*names: str) -> list[str]:
-        told = [finding("writeback_single_ssd", "warning", subject=name) for name in names]
-        Host.objects.filter(pk=there.host.pk).update(problems=told)
+        findings = [finding("writeback_single_ssd", "warning", subject=name) for name in names]
+        Host.objects.filter(pk=there.host.pk).update(problems=findings)
         return clock.passes(minutes=5)
 
     assert reports("vg0/a") == ["opened"]
@@ -157,8 +157,8 @@ def test_an_alert_goes_on_when_an_upgraded_agent_names_what_has_the_trouble(cloc
     show(there)
 
     def reports(*names: str) -> list[str]:
-        told = [finding("writeback_single_ssd", subject=name) for name in names]
-        Host.objects.filter(pk=there.host.pk).update(problems=told)
+        findings = [finding("writeback_single_ssd", subject=name) for name in names]
+        Host.objects.filter(pk=there.host.pk).update(problems=findings)
         return clock.passes(minutes=5)
 
     assert reports("") == ["opened"]
@@ -179,7 +179,7 @@ def test_an_alert_of_a_disk_goes_on_when_an_upgrade_tells_it_by_its_serial(clock
     assert Alert.objects.get().resolved_at is None
 
 
-def test_a_failing_disk_that_drops_off_is_told_until_somebody_accepts_it(clock: Clock) -> None:
+def test_a_failing_disk_that_drops_off_is_reported_until_a_person_accepts_it(clock: Clock) -> None:
     there, hours = scene(), iter(range(9))
     show(there)
     failing = disk(ata("ST8000NM000A", "H1", [], passed=False))
@@ -238,16 +238,16 @@ def test_a_disk_that_its_array_lacks_comes_with_the_arrays_alert_at_the_next_rea
 
 
 @pytest.mark.parametrize("minutes", [0, 20])
-def test_a_second_disk_lost_within_the_hour_of_a_degraded_array_is_told(minutes: int) -> None:
+def test_a_second_disk_lost_within_the_hour_of_a_degraded_array_notifies(minutes: int) -> None:
     """The array's alert stands for the one that it lacks."""
     world = World()
     world.begin(rounds.problem("array_degraded", subject="md0", since=world.now))
     assert world.passes(minutes=10) == ["opened"]
     world.begin(rounds.problem("disk_vanished", subject="sda H1", rank=0, since=world.now))
-    told = world.passes(minutes=minutes)
+    kinds = world.passes(minutes=minutes)
     world.begin(rounds.problem("disk_vanished", subject="sdb H2", rank=0, since=world.now))
-    told += world.passes(minutes=20)
-    assert told.count("opened") == 1
+    kinds += world.passes(minutes=20)
+    assert kinds.count("opened") == 1
 
 
 def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:
@@ -263,7 +263,7 @@ def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:
     assert clock.passes(minutes=10) == ["resolved", "resolved"]
 
 
-def test_a_failed_job_is_told_at_once_and_over_with_the_next_one(clock: Clock) -> None:
+def test_a_failed_job_notifies_at_once_and_is_over_with_the_next_one(clock: Clock) -> None:
     there = scene()
     failed = job(there)
     end(failed, State.FAILED, error={"code": "cmd_failed", "message": "m", "correction": "c"})
@@ -273,30 +273,30 @@ def test_a_failed_job_is_told_at_once_and_over_with_the_next_one(clock: Clock) -
     assert clock.passes(seconds=40) == ["resolved"]
 
 
-def test_maintenance_of_the_host_hushes_it_until_its_end(clock: Clock) -> None:
+def test_maintenance_of_the_host_mutes_it_until_its_end(clock: Clock) -> None:
     there = scene()
     until = clock.now + timedelta(hours=1)
     Host.objects.update(maintenance_since=clock.now, maintenance_until=until)
     show(there, array())
     assert clock.passes(every_seconds=300, minutes=55) == []
-    assert Alert.objects.get().hushed_by == "maintenance"
+    assert Alert.objects.get().muted_by == "maintenance"
     assert clock.passes(minutes=10) == ["remains"]
 
 
-def test_a_silence_of_a_volume_hushes_its_own_problems_alone(clock: Clock) -> None:
+def test_a_silence_of_a_volume_mutes_its_own_problems_alone(clock: Clock) -> None:
     one, other = scene(), scene()
     until = clock.now + timedelta(hours=1)
     alert_actions.silence(volume=one.volume, reason="Known.", until=until, author=make.staff_user())
     for there in (one, other):
         show(there, finding("volume_inactive", subject="vg0/web", volume=there.volume.key))
     assert clock.passes(minutes=10) == ["opened"]
-    assert Alert.objects.get(hushed_by="silence").volume == one.volume
+    assert Alert.objects.get(muted_by="silence").volume == one.volume
     assert alert_actions.end_silence(Silence.objects.get(), make.staff_user())
     Silence.objects.update(until=clock.now)
     assert clock.passes(minutes=1) == ["remains"]
 
 
-def test_who_acknowledges_is_named_and_nobody_is_told_again(clock: Clock) -> None:
+def test_who_acknowledges_is_named_and_no_one_is_notified_again(clock: Clock) -> None:
     there, anna = scene(), make.staff_user("anna@example.org")
     show(there, array())
     clock.passes(minutes=1)
@@ -305,7 +305,7 @@ def test_who_acknowledges_is_named_and_nobody_is_told_again(clock: Clock) -> Non
     alert = Alert.objects.get()
     assert (alert.acknowledged_by, alert.acknowledged_reason) == (anna, "The disk is ordered.")
     event = AlertEvent.objects.get(kind="acknowledged")
-    assert (event.actor, event.is_told) == (anna, False)
+    assert (event.actor, event.is_notified) == (anna, False)
     show(there)
     assert clock.passes(minutes=5) == ["resolved"]
     assert not alert_actions.acknowledge(alert, anna, "Too late.", None)

@@ -13,7 +13,7 @@ from jobs.alerts.alert_state import MuteRule
 from tests.jobs.alerts.rounds import ARRAY, SILENT, START, World, problem
 
 
-def test_a_problem_is_told_once_and_once_that_it_is_over() -> None:
+def test_a_problem_notifies_once_and_once_when_it_is_over() -> None:
     world = World()
     world.begin(ARRAY)
     assert world.passes(minutes=20) == ["opened"]
@@ -22,7 +22,7 @@ def test_a_problem_is_told_once_and_once_that_it_is_over() -> None:
     assert world.alerts == {}
 
 
-def test_data_at_risk_is_told_at_once_and_others_after_their_hold() -> None:
+def test_data_at_risk_notifies_at_once_and_others_after_their_hold() -> None:
     world = World()
     world.begin(ARRAY)
     assert world.passes(seconds=20) == ["opened"]
@@ -76,7 +76,7 @@ def test_a_silent_host_hides_what_follows_and_what_is_not_seen_then_is_not_over(
     assert world.passes(minutes=10) == ["resolved", "resolved"]
 
 
-def test_data_at_risk_is_told_though_its_host_has_just_stopped_answering() -> None:
+def test_data_at_risk_notifies_though_its_host_has_just_stopped_answering() -> None:
     world = World()
     world.begin(SILENT, ARRAY)  # the last thing that the host said
     assert world.passes(seconds=60) == ["opened"]
@@ -109,11 +109,11 @@ def test_a_trouble_of_figures_is_over_when_two_judgements_find_it_gone() -> None
     assert world.passes(minutes=12) == ["resolved"]
 
 
-def test_maintenance_hushes_its_host_and_what_is_left_afterwards_is_told() -> None:
+def test_maintenance_mutes_its_host_and_what_is_left_afterwards_notifies() -> None:
     world = World(maintained={1})
     world.begin(ARRAY)
     assert world.passes(hours=2) == []
-    assert world.alerts[ARRAY.fingerprint].hushed_by == "maintenance"
+    assert world.alerts[ARRAY.fingerprint].muted_by == "maintenance"
     world.maintained.clear()
     assert world.passes(minutes=2) == ["remains"]
 
@@ -122,47 +122,47 @@ GROUP = problem("pv_missing", subject="vg0")
 LOST = problem("ssd_lost", volume_key="v1", subject="vg0/web")
 
 
-def test_maintenance_hushes_what_follows_from_another_alert() -> None:
+def test_maintenance_mutes_what_follows_from_another_alert() -> None:
     world = World(maintained={1})
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
     assert world.alerts[LOST.fingerprint].cause == GROUP.fingerprint
-    assert world.alerts[LOST.fingerprint].hushed_by == "maintenance"
+    assert world.alerts[LOST.fingerprint].muted_by == "maintenance"
     world.maintained.clear()
     assert world.passes(minutes=1) == ["remains"]
-    assert world.alerts[LOST.fingerprint].hushed_by == ""
+    assert world.alerts[LOST.fingerprint].muted_by == ""
 
 
 @pytest.mark.parametrize("rule", [MuteRule(code="pv_missing"), MuteRule(volume_key="v1")])
-def test_a_silence_of_the_cause_or_of_the_effect_hushes_the_effect(rule: MuteRule) -> None:
+def test_a_silence_of_the_cause_or_of_the_effect_mutes_the_effect(rule: MuteRule) -> None:
     world = World(silences=[rule])
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
-    assert world.alerts[LOST.fingerprint].hushed_by == "silence"
+    assert world.alerts[LOST.fingerprint].muted_by == "silence"
     world.silences.clear()
     world.passes(minutes=1)
-    assert world.alerts[LOST.fingerprint].hushed_by == ""
+    assert world.alerts[LOST.fingerprint].muted_by == ""
 
 
-def test_what_outlasts_a_silenced_cause_is_told_after_a_while_as_after_any_cause() -> None:
+def test_what_outlasts_a_silenced_cause_notifies_after_a_while_as_after_any_cause() -> None:
     world = World(silences=[MuteRule(code="pv_missing")])
     world.begin(GROUP, LOST)
     world.passes(minutes=10)
     world.end(GROUP)
     assert world.passes(minutes=4) == []
-    assert world.alerts[LOST.fingerprint].hushed_by == ""
+    assert world.alerts[LOST.fingerprint].muted_by == ""
     assert world.passes(minutes=6) == ["remains"]
     assert world.news[-1].text == "Its cause is resolved."
 
 
-def test_what_began_and_ended_in_maintenance_is_told_to_nobody() -> None:
+def test_what_began_and_ended_in_maintenance_notifies_no_one() -> None:
     world = World(maintained={1})
     world.begin(ARRAY)
     world.passes(hours=1)
     world.end(ARRAY)
     world.passes(minutes=10)
     world.maintained.clear()
-    assert world.told == [] and world.passes(hours=1) == []
+    assert world.notified == [] and world.passes(hours=1) == []
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_what_began_and_ended_in_maintenance_is_told_to_nobody() -> None:
         (MuteRule(volume_key="v1"), False),
     ],
 )
-def test_a_silence_hushes_what_agrees_with_all_of_it(rule: MuteRule, is_muted: bool) -> None:
+def test_a_silence_mutes_what_agrees_with_all_of_it(rule: MuteRule, is_muted: bool) -> None:
     world = World(silences=[rule])
     world.begin(ARRAY)
     assert world.passes(minutes=10) == ([] if is_muted else ["opened"])
@@ -184,7 +184,7 @@ def test_a_silence_hushes_what_agrees_with_all_of_it(rule: MuteRule, is_muted: b
     assert world.passes(minutes=2) == (["remains"] if is_muted else [])
 
 
-def test_a_silence_after_the_message_leaves_the_end_to_be_told() -> None:
+def test_a_silence_after_the_message_leaves_the_end_to_be_notified() -> None:
     world = World()
     world.begin(ARRAY)
     world.passes(minutes=5)
@@ -194,7 +194,7 @@ def test_a_silence_after_the_message_leaves_the_end_to_be_told() -> None:
     assert world.passes(minutes=10) == ["resolved"]
 
 
-def test_what_nobody_acknowledges_goes_to_the_next_tiers() -> None:
+def test_what_is_not_acknowledged_goes_to_the_next_tiers() -> None:
     world = World()
     world.begin(ARRAY)
     assert world.passes(minutes=29) == ["opened"]
@@ -242,7 +242,7 @@ def test_worse_reopens_what_was_acknowledged() -> None:
     assert world.alerts[ARRAY.fingerprint].acknowledged_at is None
 
 
-def test_the_loss_of_the_last_redundant_disk_is_told_though_the_first_was_acknowledged() -> None:
+def test_the_loss_of_the_last_redundant_disk_notifies_though_the_first_was_acknowledged() -> None:
     world = World()
     first = problem("array_weakened", subject="md0", rank=1)
     world.begin(first)
@@ -252,7 +252,7 @@ def test_the_loss_of_the_last_redundant_disk_is_told_though_the_first_was_acknow
     assert world.passes(minutes=5) == ["worsened"]
 
 
-def test_a_state_that_goes_up_and_down_is_told_at_most_every_half_hour() -> None:
+def test_a_state_that_goes_up_and_down_notifies_at_most_every_half_hour() -> None:
     world = World()
     better = problem("array_recovering", subject="md0", rank=2)
     world.begin(ARRAY)
@@ -261,7 +261,7 @@ def test_a_state_that_goes_up_and_down_is_told_at_most_every_half_hour() -> None
         world.begin(better)
         world.passes(minutes=3)
         world.begin(ARRAY)
-    kinds = [kind for _, kind in world.told]
+    kinds = [kind for _, kind in world.notified]
     assert kinds[0] == "opened" and 1 <= kinds.count("worsened") <= 4
 
 
@@ -305,7 +305,7 @@ def test_a_quiet_day_sends_nothing() -> None:
         world.begin(drift)
         world.passes(seconds=80)
         world.end(drift)
-    assert world.told == []
+    assert world.notified == []
 
 
 def test_the_same_round_twice_tells_nothing_twice() -> None:
@@ -338,8 +338,8 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_whatever_happens_each_message_has_its_place(steps: list[tuple[str, int, int]]) -> None:
-    """An end is told exactly where a beginning was, nothing is told before the beginning, and what
-    is wrong long enough, unhushed, is told to somebody, by itself or by its cause."""
+    """An end is notified exactly where a beginning was, nothing is notified before the beginning,
+    and what is wrong long enough, unmuted, notifies by itself or by its cause."""
     world = World()
     for act, n, minutes in steps:
         one = PROBLEMS[n]
@@ -363,13 +363,15 @@ def test_whatever_happens_each_message_has_its_place(steps: list[tuple[str, int,
     world.maintained.clear()
     world.passes(minutes=30)
     for state in world.alerts.values():
-        # After half an hour of quiet circumstances nothing is left untold.
+        # After half an hour of quiet circumstances nothing is left without a message.
         cause = world.alerts.get(state.cause)
         if state.is_present and state.opened_at is not None:
-            assert state.told_at is not None or (cause is not None and cause.told_at is not None)
+            assert state.notified_at is not None or (
+                cause is not None and cause.notified_at is not None
+            )
     for one in PROBLEMS:
         is_open = False
-        for fingerprint, kind in world.told:
+        for fingerprint, kind in world.notified:
             if fingerprint != one.fingerprint:
                 continue
             if kind in ("opened", "flapping"):

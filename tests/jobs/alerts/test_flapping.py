@@ -19,7 +19,7 @@ def test_a_flapping_link_sends_at_most_six_messages_in_a_day() -> None:
         world.end(SILENT)
         world.passes(minutes=5)
     world.passes(hours=2)
-    assert [kind for _, kind in world.told] == [
+    assert [kind for _, kind in world.notified] == [
         "opened",
         "resolved",
         "opened",
@@ -32,7 +32,7 @@ def test_a_flapping_link_sends_at_most_six_messages_in_a_day() -> None:
 def test_swings_that_are_long_enough_to_be_escalated_send_at_most_six_messages(
     there: int, gone: int
 ) -> None:
-    assert len(a_day_of(minutes(there), minutes(gone)).told) <= 6
+    assert len(a_day_of(minutes(there), minutes(gone)).notified) <= 6
 
 
 def test_what_came_and_went_while_it_was_acknowledged_is_judged_a_day_later() -> None:
@@ -61,7 +61,7 @@ def test_what_came_and_went_while_it_was_acknowledged_is_judged_a_day_later() ->
 def test_whatever_the_swing_a_day_of_it_sends_at_most_six_messages(there: int, gone: int) -> None:
     """In rounds of 20 s, also where it is there for so long that it is escalated."""
     world = a_day_of(there, gone)
-    assert len(world.told) <= 6, world.told
+    assert len(world.notified) <= 6, world.notified
 
 
 SWING = st.tuples(st.integers(min_value=1, max_value=25), st.integers(min_value=1, max_value=150))
@@ -81,17 +81,17 @@ def test_no_24_hours_of_irregular_swings_send_more_than_six_messages(
         world.passes(minutes=gone)
     times = world.messages[SILENT.fingerprint] if world.messages else []
     for first, seventh in zip(times, times[6:], strict=False):
-        assert seventh - first >= timedelta(days=1), world.told
+        assert seventh - first >= timedelta(days=1), world.notified
 
 
-def test_three_short_times_are_told_to_be_over_once_half_an_hour_has_been_calm() -> None:
+def test_three_short_times_are_notified_as_over_once_half_an_hour_has_been_calm() -> None:
     world = World()
     for _ in range(3):
         world.begin(SILENT)
         world.passes(minutes=5)
         world.end(SILENT)
         world.passes(minutes=5)
-    assert [kind for _, kind in world.told] == ["opened", "resolved", "opened", "flapping"]
+    assert [kind for _, kind in world.notified] == ["opened", "resolved", "opened", "flapping"]
     assert world.passes(minutes=30) == ["resolved"]
 
 
@@ -102,7 +102,7 @@ def test_after_six_messages_the_next_one_waits_until_the_first_is_a_day_old() ->
         world.passes(minutes=5)
         world.end(SILENT)
         world.passes(minutes=gone)
-    kinds = [kind for _, kind in world.told]
+    kinds = [kind for _, kind in world.notified]
     assert kinds == ["opened", "resolved", "opened", "flapping", "resolved", "flapping"]
     # Gone for 40 minutes, it is not over: its next time would be a seventh message.
     assert world.passes(hours=21) == []
@@ -125,7 +125,7 @@ def a_day_of(there: int, gone: int) -> World:
     return world
 
 
-def test_what_comes_back_within_a_day_of_its_escalation_is_told_to_all_who_heard_of_it() -> None:
+def test_what_comes_back_within_a_day_of_its_escalation_notifies_all_who_heard_of_it() -> None:
     world = World()
     world.begin(SILENT)
     assert world.passes(minutes=35) == ["opened", "escalated"]
@@ -134,11 +134,11 @@ def test_what_comes_back_within_a_day_of_its_escalation_is_told_to_all_who_heard
     world.begin(SILENT)
     assert world.passes(minutes=30) == ["flapping"]
     assert world.alerts[SILENT.fingerprint].tier == 2
-    # It stays: whoever is first is told, and it is escalated again.
+    # It stays: the first tier is notified, and it is escalated again.
     assert world.passes(hours=1) == ["remains", "escalated"]
 
 
-def test_what_flapped_and_stays_is_told_once_it_is_there_for_good() -> None:
+def test_what_flapped_and_stays_notifies_once_it_is_there_for_good() -> None:
     world = World()
     for _ in range(4):
         world.begin(SILENT)

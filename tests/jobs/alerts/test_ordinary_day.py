@@ -1,4 +1,4 @@
-"""A day of ordinary load, as a pretended host samples it every minute: nobody is told anything.
+"""A day of ordinary load, as a pretended host samples it every minute: no message is sent.
 With an hour of trouble in it: one message, and one that it is over."""
 
 from __future__ import annotations
@@ -132,25 +132,25 @@ class OrdinaryDay:
 
 
 def said() -> list[str]:
-    """What they were told, with the minutes since the day began."""
-    rows = AlertEvent.objects.filter(is_told=True).select_related("alert").order_by("id")
+    """What they were notified of, with the minutes since the day began."""
+    rows = AlertEvent.objects.filter(is_notified=True).select_related("alert").order_by("id")
     return [f"{each.at:%H:%M} {each.kind} {each.alert.message}" for each in rows]
 
 
-def told() -> Counter[tuple[str, str]]:
-    """Without the words to the next tiers: nobody acknowledges anything here."""
-    rows = AlertEvent.objects.filter(is_told=True).exclude(kind="escalated")
+def notified() -> Counter[tuple[str, str]]:
+    """Without messages to the next tiers: nothing is acknowledged here."""
+    rows = AlertEvent.objects.filter(is_notified=True).exclude(kind="escalated")
     return Counter(rows.values_list("alert__family", "kind"))
 
 
 @pytest.mark.parametrize("minutes_an_hour", [10, pytest.param(60, marks=pytest.mark.long)])
-def test_a_day_of_ordinary_load_is_told_to_nobody(
+def test_a_day_of_ordinary_load_notifies_no_one(
     make_fake_host: Callable[..., FakeHost], minutes_an_hour: int
 ) -> None:
     minutes = 24 * minutes_an_hour
     day = OrdinaryDay(make_fake_host(), minutes, minutes_an_hour=minutes_an_hour)
     day.pass_by()
-    assert told() == {}, "\n".join(said())
+    assert notified() == {}, "\n".join(said())
     assert Sample.objects.filter(reads__gt=0).count() > 3 * minutes
     assert not [each for each in problems_now(database_now()) if each.code != "silent"]
 
@@ -158,7 +158,7 @@ def test_a_day_of_ordinary_load_is_told_to_nobody(
 @pytest.mark.parametrize(
     "family", ["array", "cache_dirty_stuck", "cache_metadata_full", "volume_slow"]
 )
-def test_an_hour_of_trouble_in_such_a_day_is_told_once_and_so_is_its_end(
+def test_an_hour_of_trouble_in_such_a_day_notifies_once_and_so_does_its_end(
     family: str, make_fake_host: Callable[..., FakeHost]
 ) -> None:
     day = OrdinaryDay(make_fake_host(), minutes=2 * 60)
@@ -168,10 +168,10 @@ def test_an_hour_of_trouble_in_such_a_day_is_told_once_and_so_is_its_end(
             day.trouble(family, is_there=minute == BEGIN)
 
     day.pass_by(meanwhile)
-    assert told() == {(family, "opened"): 1, (family, "resolved"): 1}, "\n".join(said())
+    assert notified() == {(family, "opened"): 1, (family, "resolved"): 1}, "\n".join(said())
 
 
-def test_a_restart_into_another_kernel_is_told_once_and_so_is_its_end(
+def test_a_restart_into_another_kernel_notifies_once_and_so_does_its_end(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
     day = OrdinaryDay(make_fake_host(), minutes=60)
@@ -186,4 +186,4 @@ def test_a_restart_into_another_kernel_is_told_once_and_so_is_its_end(
     apply_hello(day.record, day.agent.ask("hello")["data"], [], day.start)
     day.pass_by(meanwhile)
     kernel = "kernel_changed"
-    assert told() == {(kernel, "opened"): 1, (kernel, "resolved"): 1}, "\n".join(said())
+    assert notified() == {(kernel, "opened"): 1, (kernel, "resolved"): 1}, "\n".join(said())

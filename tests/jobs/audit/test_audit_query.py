@@ -39,7 +39,7 @@ def entry(**fields: Any) -> AuditEntry:
         "kind": "add-cache",
         "actor": "ada@example.org",
         "address": "203.0.113.9",
-        "door": "page",
+        "origin": "page",
         "host": "alpha",
         "host_key": "hhhhhhhhhhhhhhhh",
         "volume_key": "vvvvvvvvvvvvvvvv",
@@ -72,7 +72,7 @@ def exported(client: Client, kind: str, **query: str) -> str:
 
 
 def test_an_operation_is_one_line_with_person_command_and_result(staff: Client) -> None:
-    pair(token="tcl_abc", door="api")
+    pair(token="tcl_abc", origin="api")
     text = page(staff)
     for word in ("ada@example.org", "tcl_abc", "203.0.113.9", "alpha", "web12 disk"):
         assert word in text

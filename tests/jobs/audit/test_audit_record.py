@@ -1,4 +1,4 @@
-"""Every operation that was sent leaves one intent and one outcome, and nobody can change them."""
+"""Every operation that was sent leaves one intent and one outcome, and no one can change them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_operation_leaves_who_where_and_what_before_and_the_result_after(
     intent, outcome = AuditEntry.objects.all()
     for entry in (intent, outcome):
         assert (entry.job_key, entry.kind) == (there.key, "tag-volume")
-        assert (entry.actor, entry.token, entry.door) == ("ada@example.org", "tcl_abc", "api")
+        assert (entry.actor, entry.token, entry.origin) == ("ada@example.org", "tcl_abc", "api")
         assert entry.address == "203.0.113.9"
         assert (entry.host, entry.host_key) == (there.host.name, there.host.key)
         assert entry.machine_id == there.host.machine_id
@@ -195,7 +195,7 @@ def test_forgetting_jobs_forgets_nothing_of_the_trail(sshd: Make, agent: Tagging
 # --- Append-only --------------------------------------------------------------------------------
 
 TAMPERING = (
-    "UPDATE jobs_auditentry SET actor = 'nobody'",
+    "UPDATE jobs_auditentry SET actor = 'another'",
     "DELETE FROM jobs_auditentry",
     "TRUNCATE jobs_auditentry",
     "UPDATE jobs_auditentry SET actor = actor WHERE false",

@@ -47,7 +47,12 @@ def test_an_order_is_a_row_with_all_its_runs(there: Scene) -> None:
     wanted = spec(targets=(HDD, SSD), repeats=2)
     made = order(there.host, wanted, by, title="HDD and SSD", purpose=BenchmarkPurpose.GATE)
     assert (made.state, made.title, made.purpose) == (BenchmarkState.WANTED, "HDD and SSD", "gate")
-    assert (made.actor, made.address, made.door, made.token) == (person, "192.0.2.1", "api", "t1")
+    assert (made.actor, made.address, made.request_origin, made.token) == (
+        person,
+        "192.0.2.1",
+        "api",
+        "t1",
+    )
     assert made.matrix == wanted
     runs = [(run.number, run.matrix_cell.target, run.repeat) for run in made.runs.all()]
     assert runs == [(1, "hdd", 0), (2, "ssd", 0), (3, "ssd", 1), (4, "hdd", 1)]

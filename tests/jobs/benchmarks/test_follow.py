@@ -200,7 +200,7 @@ def test_one_that_is_cancelled_stops_its_run_and_says_how_far_it_came(
     assert scratch_on(fake_host) == []
 
 
-def test_whoever_cancels_the_job_of_a_run_ends_its_benchmark(at_work: AtWork) -> None:
+def test_cancelling_the_job_of_a_run_ends_its_benchmark(at_work: AtWork) -> None:
     cancel(at_work.job, NO_ONE)
     runner.run(at_work.job.pk)
     ended = at_work.goes_on()

@@ -60,7 +60,7 @@ def test_a_job_is_rolled_back_on_a_persons_word(stuck: Job, agent: CachingAgent)
 
 
 def test_a_job_past_the_point_of_no_return_is_not_rolled_back(stuck: Job) -> None:
-    Job.objects.filter(pk=stuck.pk).update(turned=True)
+    Job.objects.filter(pk=stuck.pk).update(is_irrevocable=True)
     stuck.refresh_from_db()
     with pytest.raises(Refused, match="no longer possible"):
         decisions.roll_back(stuck, None)
@@ -136,7 +136,7 @@ def test_a_resolution_without_a_fitting_reason_is_refused(
 
 
 def test_no_way_back_disables_the_button_with_the_reason(stuck: Job, staff: Client) -> None:
-    Job.objects.filter(pk=stuck.pk).update(turned=True)
+    Job.objects.filter(pk=stuck.pk).update(is_irrevocable=True)
     page = on_one_line(staff.get(reverse("job", args=[stuck.key])).content.decode())
     assert 'disabled aria-describedby="no-way-back">Roll back' in page
     assert "Rollback is no longer possible." in page

@@ -130,10 +130,10 @@ def test_writeback_ends_by_itself_once_the_mirror_lost_a_disk_where_the_host_say
     with fake_host.changing() as machine:
         machine.arrays[0].failed = {machine.arrays[0].members[0].name}
     assert refresh(enrolled)
-    assert leave_due() == 0, "nobody allowed it"
+    assert leave_due() == 0, "it is not allowed"
     Host.objects.update(leaves_writeback=True)
     assert leave_due() == 1
-    made = Job.objects.get(door=Origin.POLICY)
+    made = Job.objects.get(origin=Origin.POLICY)
     for _ in range(20):
         Job.objects.filter(pk=made.pk).update(not_before=None)
         runner.run(made.pk)

@@ -28,7 +28,7 @@ from tests.one_line import on_one_line
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
 
-NOBODY = Requester(None, None)
+NO_PERSON = Requester(None, None)
 POOL = "c-aaaaaaaaaaaaaaaa"
 THRESHOLD = 16384
 FLUSHED = Wish(8 * GIB, cache=LvmCache(POOL, 2 * GIB, mode="writeback"), flushed=True)
@@ -44,12 +44,12 @@ class FlushingAgent(CachingAgent):
         cache = make.dm_cache(POOL, mode="writeback", dirty_bytes=GIB)
         self.lv = make.lv("web12", cache=cache)
         self.paces: list[int | None] = []
-        self.told: list[dict[str, Any]] = []
+        self.pace_args: list[dict[str, Any]] = []
 
     def __call__(self, request: dict[str, Any]) -> object:
         verb, args = request.get("verb"), request.get("args", {})
         if verb == "op.pace":
-            self.told.append(args)
+            self.pace_args.append(args)
             return {"op": args["op"], "state": "running"}
         if verb == "cache.flush":
             self.ops[request["id"]] = request
@@ -124,7 +124,7 @@ def test_the_pace_has_a_top(job: Job) -> None:
     seen = []
     with pytest.raises(Refused) as caught:
         while len(seen) < 9:
-            flush_rate.raise_rate(job, NOBODY)
+            flush_rate.raise_rate(job, NO_PERSON)
             job.refresh_from_db()
             seen.append(Wish.from_json(job.wish).pace_sectors)
     assert caught.value.code == "top_pace"
@@ -134,7 +134,7 @@ def test_the_pace_has_a_top(job: Job) -> None:
 def test_without_a_flush_there_is_no_pace(job: Job) -> None:
     job.step_set.update(verb="cache.attach")
     with pytest.raises(Refused) as caught:
-        flush_rate.raise_rate(job, NOBODY)
+        flush_rate.raise_rate(job, NO_PERSON)
     assert caught.value.code == "no_flush"
     assert Wish.from_json(Job.objects.get(pk=job.pk).wish).pace_sectors is None
 
@@ -176,21 +176,21 @@ def test_who_waits_for_a_move_lets_the_others_feel_more_of_it(
     slowed = "p95 of other volumes on these disks is 18.2 ms (+14 %, limit +20 %)"
     assert f"Throttled to 35 % of the time: {slowed}." in page
     assert "may then rise by 50 %" in page
-    flush_rate.raise_rate(job, NOBODY)
+    flush_rate.raise_rate(job, NO_PERSON)
     step = job.step_set.get()
     for _ in range(2):
         flush_rate.apply_rate(job, step)
-    assert agent.told == [{"op": str(step.op_id), "rise_percent": 50}] * 2
+    assert agent.pace_args == [{"op": str(step.op_id), "rise_percent": 50}] * 2
     step.progress = others(50)
     flush_rate.apply_rate(job, step)
-    assert len(agent.told) == 2, "its host keeps the new budget"
+    assert len(agent.pace_args) == 2, "its host keeps the new budget"
     assert agent.aborted == []
 
 
 def test_the_others_patience_has_an_end(job: Job) -> None:
     job.step_set.update(verb="volume.destroy", progress=others(500))
     with pytest.raises(Refused) as caught:
-        flush_rate.raise_rate(job, NOBODY)
+        flush_rate.raise_rate(job, NO_PERSON)
     assert caught.value.code == "top_pace"
 
 

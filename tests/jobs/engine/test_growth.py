@@ -119,7 +119,7 @@ def test_a_cancelled_move_goes_back(
     assert {run.pv.device.name for run in lv.runs} == {"sdc"}
 
 
-def test_a_guest_that_cannot_be_told_leaves_the_job_to_a_person(
+def test_a_guest_that_cannot_be_notified_leaves_the_job_to_a_person(
     enrolled: Host, fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = new_volume(enrolled)
@@ -132,7 +132,7 @@ def test_a_guest_that_cannot_be_told_leaves_the_job_to_a_person(
     with monkeypatch.context() as broken:
         broken.setattr(fake_host, "qmp", refuse)
         job = done(Kind.EXTEND_VOLUME, volume, Wish(2 * GIB))
-    assert (job.state, job.turned) == (State.NEEDS_ATTENTION, True)
+    assert (job.state, job.is_irrevocable) == (State.NEEDS_ATTENTION, True)
     assert "Cannot find device" in job.error["message"]
     resume(job, None)
     drive(job)
@@ -189,7 +189,7 @@ def test_a_backup_that_never_ends_brings_the_job_before_a_person(
     assert job.state == State.SUCCEEDED
 
 
-def test_a_job_that_waits_for_a_backup_can_be_cancelled_and_the_guest_told_later(
+def test_a_job_that_waits_for_a_backup_can_be_cancelled_and_the_guest_notified_later(
     enrolled: Host, fake_host: FakeHost
 ) -> None:
     job, guest = backed_up(enrolled, fake_host)
@@ -203,7 +203,7 @@ def test_a_job_that_waits_for_a_backup_can_be_cancelled_and_the_guest_told_later
     assert list(guest.sizes.values()) == [2 * GIB]
 
 
-def test_while_a_guest_is_told_other_jobs_have_the_group(
+def test_while_a_guest_is_notified_other_jobs_have_the_group(
     enrolled: Host, fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """libvirt hangs: the worker leaves, the volume waits, and no other one does."""
@@ -226,8 +226,8 @@ def test_while_a_guest_is_told_other_jobs_have_the_group(
     other = submit(ChangeRequest(Kind.ADD_CACHE, neighbour, cached), Requester(None))
     drive(other)
     assert (other.state, other.error) == (State.SUCCEEDED, {})
-    told = job.step_set.get(verb="guest.resize")
-    assert (told.state, told.holds_vg) == (StepState.RUNNING, False), "libvirt hangs still"
+    resize = job.step_set.get(verb="guest.resize")
+    assert (resize.state, resize.holds_vg) == (StepState.RUNNING, False), "libvirt hangs still"
     hanging.resume()
     drive(job)
     assert job.state == State.SUCCEEDED

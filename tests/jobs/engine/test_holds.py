@@ -233,7 +233,7 @@ def test_a_reason_that_cannot_be_kept_is_cut_and_the_stop_stands(
     assert "The reason was shortened to" in response.content.decode()
 
 
-def test_customers_are_not_told_of_the_stop() -> None:
+def test_customers_do_not_see_the_stop() -> None:
     holds.stop_all(None, "power work")
     client = Client()
     client.force_login(make.user())

@@ -32,7 +32,7 @@ def test_what_is_as_it_was_or_as_it_should_be_leaves_nothing() -> None:
     assert leftovers_of(make.facts(lv), target, CACHED, BARE) == []
 
 
-def test_a_pool_that_nobody_uses_is_left_and_others_pools_are_not_ours() -> None:
+def test_a_pool_without_use_is_left_and_others_pools_are_not_ours() -> None:
     target, lv = tagged()
     ours = make.pool(POOL, tags=make.tags(target.volume_key, made="pool"))
     foreign = make.pool("c-bbbbbbbbbbbbbbbb", tags=make.tags(new_key()))

@@ -77,7 +77,7 @@ def test_a_volume_is_retired_restored_retired_and_destroyed(
     assert lv_names(fake_host) == []
     assert volume.destroyed_at is not None and volume.placed is None
     assert Placement.objects.get(volume=volume).until == volume.destroyed_at
-    assert ended.turned
+    assert ended.is_irrevocable
 
 
 def test_a_preview_of_an_end_shows_the_commands_that_run_then(

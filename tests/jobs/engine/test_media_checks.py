@@ -30,7 +30,7 @@ from tests.smart_disks import ata
 
 __all__ = ["fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db(transaction=True)
-NOBODY = Requester(None, None)
+NO_PERSON = Requester(None, None)
 OLD = timedelta(minutes=10)
 
 
@@ -46,7 +46,7 @@ def there(fake_server: FakeServer, fake_host: FakeHost) -> Host:
 
 def asked(host: Host, kind: CheckKind = CheckKind.SHORT) -> MediaCheck:
     disk = PhysicalDisk.objects.select_related("host").get(host=host, name="sdc")
-    return media_checks.test_disk(disk, kind, NOBODY)
+    return media_checks.test_disk(disk, kind, NO_PERSON)
 
 
 def begin(check: MediaCheck) -> MediaCheck:
@@ -260,7 +260,7 @@ def array_check(host: Host) -> MediaCheck:
     host.refresh_from_db()
     facts = inventory_of(host)
     assert facts is not None
-    return media_checks.check_array(host, facts.arrays[0], NOBODY)
+    return media_checks.check_array(host, facts.arrays[0], NO_PERSON)
 
 
 def test_an_array_that_is_not_whole_is_not_checked(there: Host, fake_host: FakeHost) -> None:

@@ -86,9 +86,9 @@ def test_a_destroy_that_the_host_put_off_is_cancelled_at_once(
 ) -> None:
     refusing(agent, Refuse(code, "not now"))
     run(job)
-    assert (job.state, job.turned) == (State.WAITING, False)
+    assert (job.state, job.is_irrevocable) == (State.WAITING, False)
     assert cancel(job, None)
-    assert (job.state, job.turned, agent.runs) == (State.CANCELLED, False, 0)
+    assert (job.state, job.is_irrevocable, agent.runs) == (State.CANCELLED, False, 0)
     assert run(job).state == State.CANCELLED
     assert agent.runs == 0
 
@@ -117,7 +117,7 @@ def test_who_cancels_between_the_refusal_and_the_next_try_is_heard(
     run(job)
     assert (heard, job.state, job.cancel_requested) == ([False], State.WAITING, True)
     run(job)
-    assert (job.state, job.turned, agent.runs) == (State.CANCELLED, False, 0)
+    assert (job.state, job.is_irrevocable, agent.runs) == (State.CANCELLED, False, 0)
 
 
 def test_while_the_request_is_under_way_it_cannot_be_cancelled(
@@ -132,7 +132,7 @@ def test_while_the_request_is_under_way_it_cannot_be_cancelled(
     before_sending(monkeypatch, "volume.destroy", refused)
     refusing(agent, Refuse("busy", "not now"))
     run(job)
-    assert (len(asked), job.turned) == (1, False)
+    assert (len(asked), job.is_irrevocable) == (1, False)
 
 
 def test_a_destroy_that_never_arrived_has_not_turned_either(
@@ -143,7 +143,7 @@ def test_a_destroy_that_never_arrived_has_not_turned_either(
     run(job)
     step = job.step_set.get()
     assert (step.state, step.error["code"]) == (StepState.FAILED, "not_started")
-    assert (job.state, job.turned) == (State.WAITING, False)
+    assert (job.state, job.is_irrevocable) == (State.WAITING, False)
     assert cancel(job, None)
     assert (job.state, agent.runs) == (State.CANCELLED, 0)
 
@@ -156,10 +156,10 @@ def test_a_destroy_whose_first_command_was_begun_only_goes_forward(
     refusing(agent)
     lose_after_first_look(agent)
     run(job)
-    assert (job.state, job.turned) == (State.WAITING, True)
+    assert (job.state, job.is_irrevocable) == (State.WAITING, True)
     with pytest.raises(Refused, match="can no longer be rolled back"):
         cancel(job, None)
     agent.before.pop("inventory")
     refusing(agent, Refuse("busy", "not now"))
     run(job)
-    assert (job.state, job.turned) == (State.WAITING, True), "an earlier try had begun"
+    assert (job.state, job.is_irrevocable) == (State.WAITING, True), "an earlier try had begun"

@@ -85,7 +85,7 @@ def test_a_lock_that_an_accepted_operation_meets_counts_from_the_first_time_too(
     assert (job.state, job.step_set.get().state) == (State.WAITING, StepState.PLANNED)
     pass_time(job, 3601)
     run(job)
-    assert (job.state, job.falls_back, job.error["code"]) == (State.FAILED, False, "busy")
+    assert (job.state, job.is_rolling_back, job.error["code"]) == (State.FAILED, False, "busy")
 
 
 def test_what_a_person_resumed_waits_anew(job: Job, agent: CachingAgent) -> None:
@@ -124,7 +124,7 @@ def test_what_comes_back_after_something_else_is_waited_for_anew(
 
 
 def move_by_hand(agent: CachingAgent) -> None:
-    """Somebody has begun `pvmove /dev/sdc /dev/sdd`."""
+    """A person has begun `pvmove /dev/sdc /dev/sdd`."""
     work = Work("pvmove", "sdc", 37, ours=False)
     agent.lv = dataclasses.replace(agent.lv, work=work)
 
@@ -170,7 +170,7 @@ def test_a_pvmove_that_began_after_the_plan_is_waited_for_by_the_step(
     assert run(job).state == State.SUCCEEDED
 
 
-def test_a_job_that_waits_for_somebody_at_work_can_be_cancelled(
+def test_a_job_that_waits_for_a_person_at_work_can_be_cancelled(
     job: Job, agent: CachingAgent
 ) -> None:
     agent.before["cache.attach"] = lambda request: move_by_hand(agent)
@@ -180,4 +180,4 @@ def test_a_job_that_waits_for_somebody_at_work_can_be_cancelled(
     assert job.state == State.WAITING
     Job.objects.filter(pk=job.pk).update(cancel_requested=True)
     run(job)
-    assert job.falls_back
+    assert job.is_rolling_back

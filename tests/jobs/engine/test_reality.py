@@ -61,7 +61,7 @@ def test_settings_forgotten_at_a_restart_are_drift_until_the_boot_unit_ran(
     assert done(Kind.CREATE_VOLUME, volume, wish).state == State.SUCCEEDED
     assert drift_of(snapshots_of([volume])[0]) is None
     with fake_host.changing() as machine:
-        # Where the distribution's rule registers the volume, and nobody sets it.
+        # Where the distribution's rule registers the volume, and no rule sets it.
         machine.files.pop(hiding.PATH)
     fake_host.root.reboot()
     assert refresh(enrolled)

@@ -32,7 +32,8 @@ def turning(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def plan_with_turn(*args: Any) -> tuple[PlannedStep, ...]:
         return tuple(
-            dataclasses.replace(step, turns=step.verb == "pool.create") for step in plan(*args)
+            dataclasses.replace(step, makes_irrevocable=step.verb == "pool.create")
+            for step in plan(*args)
         )
 
     monkeypatch.setattr("jobs.engine.remaining_steps.plan", plan_with_turn)
@@ -46,7 +47,7 @@ def test_what_the_volume_is_now_is_what_a_job_goes_back_to(job: Job) -> None:
 def test_a_step_that_fails_for_good_undoes_the_steps_before(job: Job, agent: CachingAgent) -> None:
     agent.failing["cache.attach"] = [FAILED] * 3
     run(job)
-    assert (job.state, job.falls_back) == (State.FAILED, True)
+    assert (job.state, job.is_rolling_back) == (State.FAILED, True)
     assert agent.ran == ["pool.create", *["cache.attach"] * 3, "pool.remove"]
     assert agent.pools == {}
     assert (job.error["message"], job.error["undone"]) == (FAILED["message"], [UNDONE])
@@ -75,7 +76,7 @@ def test_a_failure_before_anything_was_changed_rolls_nothing_back(
 
     agent.before["pool.create"] = refuse
     run(job)
-    assert (job.state, job.falls_back, agent.ran) == (State.FAILED, False, [])
+    assert (job.state, job.is_rolling_back, agent.ran) == (State.FAILED, False, [])
     assert "undone" not in job.error
 
 
@@ -96,7 +97,11 @@ def test_after_the_point_of_no_return_there_is_no_way_back(
 ) -> None:
     agent.failing["cache.attach"] = [FAILED] * 3
     run(job)
-    assert (job.state, job.turned, job.falls_back) == (State.NEEDS_ATTENTION, True, False)
+    assert (job.state, job.is_irrevocable, job.is_rolling_back) == (
+        State.NEEDS_ATTENTION,
+        True,
+        False,
+    )
     assert agent.ran == ["pool.create", *["cache.attach"] * 3]
     assert job.error["residue"] == [f"vg0/{POOL} (2 GiB) exists."]
 
@@ -113,7 +118,7 @@ def test_lost_data_is_brought_before_a_person_and_nothing_is_rolled_back(
 ) -> None:
     agent.failing["cache.attach"] = [FAILED | {"code": "data_lost", "message": "It is lost."}]
     run(job)
-    assert (job.state, job.falls_back) == (State.NEEDS_ATTENTION, False)
+    assert (job.state, job.is_rolling_back) == (State.NEEDS_ATTENTION, False)
     assert "It is lost." in job.error["message"]
     assert agent.ran == ["pool.create", "cache.attach"]
 
@@ -162,7 +167,7 @@ def test_a_host_that_is_lost_while_rolling_back_is_waited_for_and_the_reason_kep
     inventories = [*[None] * 5, *[Cut()] * 9]
     agent.before["inventory"] = lambda request: inventories.pop(0)
     run(job)
-    assert (job.state, job.falls_back) == (State.WAITING, True)
+    assert (job.state, job.is_rolling_back) == (State.WAITING, True)
     assert job.error["message"] == FAILED["message"]
     agent.before = {}
     run(job)
@@ -224,6 +229,6 @@ def test_a_step_whose_second_command_found_the_group_taken_is_half_done(
         assert job.step_set.filter(state=StepState.FAILED).count() == tries
     run(job)
     run(job)
-    assert (job.state, job.falls_back, job.error["code"]) == (State.FAILED, True, "busy")
+    assert (job.state, job.is_rolling_back, job.error["code"]) == (State.FAILED, True, "busy")
     results = AuditEntry.objects.filter(phase=Phase.OUTCOME).values_list("result__state", flat=True)
     assert list(results) == ["failed"] * 3

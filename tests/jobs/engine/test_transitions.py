@@ -85,7 +85,7 @@ def test_a_move_from_a_state_that_is_past_changes_nothing() -> None:
 def test_a_running_job_is_moved_by_its_lease_holder_only() -> None:
     made = job(State.RUNNING)
     stranger = Job.objects.get(pk=made.pk)
-    stranger.lease_owner = "somebody else"
+    stranger.lease_owner = "another worker"
     assert not transition(stranger, State.RUNNING, State.FAILED)
     assert transition(made, State.RUNNING, State.FAILED)
 
@@ -147,7 +147,7 @@ def test_a_volume_has_one_unfinished_job() -> None:
         job(State.WAITING, volume=volume)
 
 
-def test_the_database_refuses_states_nobody_knows() -> None:
+def test_the_database_refuses_unknown_states() -> None:
     with pytest.raises(IntegrityError, match="job_"), transaction.atomic():
         Job.objects.filter(pk=job().pk).update(state="asleep")
     with pytest.raises(IntegrityError, match="job_running_has_lease"), transaction.atomic():

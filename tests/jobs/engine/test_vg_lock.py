@@ -34,7 +34,7 @@ from tests.jobs.sshd import Cut, Sshd
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
-NOBODY = Requester(None, None)
+NO_PERSON = Requester(None, None)
 ATTACH = PlannedStep("cache.attach", {"vg": "vg0"}, {"vg_uuid": make.VG_UUID}, "Attach")
 FLUSH = PlannedStep(
     "cache.flush", {"vg": "vg0"}, {"vg_uuid": make.VG_UUID}, "Flush", polled=True, holds_vg=False
@@ -67,7 +67,7 @@ def test_the_next_job_is_woken_when_the_volume_group_is_free(
     step = steps.intend(first, ATTACH)
     assert step is not None
     assert run(job).state == State.WAITING
-    monkeypatch.setattr(notify_workers, "send", lambda *told: sent.append(told))
+    monkeypatch.setattr(notify_workers, "send", lambda *args: sent.append(args))
     with django_capture_on_commit_callbacks(execute=True):
         if is_done:
             steps.follow(first, step, OperationState("done", (), ()))
@@ -81,7 +81,7 @@ def test_a_job_that_adds_an_ssd_to_the_group_is_woken_too() -> None:
     step = steps.intend(job_in(State.RUNNING), ATTACH)
     assert step is not None
     wanted = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
-    rests = submit_for_host(step.job.host, wanted, NOBODY, dry_run=False)
+    rests = submit_for_host(step.job.host, wanted, NO_PERSON, dry_run=False)
     assert claim(rests.pk, "me") is not None
     Job.objects.filter(pk=rests.pk).update(
         state=State.WAITING, lease_owner="", not_before=Now() + timedelta(seconds=1)
@@ -252,7 +252,7 @@ def test_who_sends_a_step_is_said_to_an_agent_that_knows_panels(
 
 
 @pytest.mark.parametrize("version", ["", "0.2.9", "9", "x"])
-def test_an_older_agent_is_not_told_of_panels(version: str) -> None:
+def test_an_older_agent_gets_no_panels(version: str) -> None:
     assert panel_identity.named_to(make.host(hello={"agent": version})) is None
 
 

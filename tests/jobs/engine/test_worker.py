@@ -98,7 +98,7 @@ def test_repeated_and_forged_messages_are_harmless(app: Celery, worker: None, ss
 
 
 def quiet(sshd: Make, monkeypatch: pytest.MonkeyPatch) -> Volume:
-    """A volume that is as wished, on a host that a job has just read; nobody is told of jobs."""
+    """A volume that is as wished, on a host that a job has just read; no worker hears of jobs."""
     monkeypatch.setattr("jobs.notify_workers.send", lambda *message: False)
     agent = TaggingAgent()
     monkeypatch.setattr(agent, "inventory", Steady(agent))

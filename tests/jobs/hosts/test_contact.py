@@ -146,7 +146,7 @@ def test_a_quarantined_host_takes_neither_a_third_fingerprint_nor_none(sshd: Mak
     assert host.state == HostState.QUARANTINED
 
 
-def test_the_pinned_key_waits_for_nobody_while_the_host_is_in_service() -> None:
+def test_the_pinned_key_needs_no_acceptance_while_the_host_is_in_service() -> None:
     host = make.host(host_key=transport.new_key_pair()[1])
     with pytest.raises(Refused, match="no key to accept"):
         accept_fingerprint(host, key_fingerprint(host.host_key), None)

@@ -231,13 +231,13 @@ def test_a_report_that_is_too_large_is_not_read(begun: tuple[Host, str]) -> None
     assert post(begun[1], host_key="x" * 9000)[0] == 413
 
 
-def test_unknown_tokens_are_told_nothing(begun: tuple[Host, str]) -> None:
+def test_unknown_tokens_learn_nothing(begun: tuple[Host, str]) -> None:
     for token in ("x", "x" * 500, "%00", "é"):
         assert Client().get(f"/enrol/{token}").status_code == 404
         assert post(token)[0] == 404
 
 
-def test_one_machine_enrols_once_and_the_second_is_told_why(begun: tuple[Host, str]) -> None:
+def test_one_machine_enrols_once_and_the_second_reads_why(begun: tuple[Host, str]) -> None:
     assert post(begun[1])[0] == 200
     _, token = enrolment.begin_enrolment("web2", "198.51.100.8")
     status, text = post(token)

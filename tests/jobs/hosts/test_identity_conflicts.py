@@ -85,7 +85,7 @@ def test_with_an_identity_of_its_own_each_is_let_in_again(pair: Pair) -> None:
     assert Placement.objects.filter(host=clone).count() == 1
 
 
-def test_disks_that_were_carried_to_another_host_are_nobodys_twins(pair: Pair) -> None:
+def test_hosts_whose_disks_were_carried_over_are_no_twins(pair: Pair) -> None:
     original, clone, _ = pair
     Placement.objects.filter(host=original).update(missing_since=original.created_at)
     assert refresh(clone)

@@ -51,11 +51,11 @@ def test_a_broken_policy_is_not_called_observe_only() -> None:
 
 
 def test_a_subject_that_is_too_long_is_cut_and_the_rest_of_hello_is_kept() -> None:
-    told = [
+    reported = [
         {"code": "x", "severity": "error", "message": "m", "correction": "c", "subject": "v" * 400},
         {"code": "y", "severity": "error", "message": "m", "correction": "c"},
     ]
-    reply = Reply({"problems": told, "policy": {"vgs": []}}, {})
+    reply = Reply({"problems": reported, "policy": {"vgs": []}}, {})
     problems = _reported_problems(make.host(), reply)
     assert [each["subject"] for each in problems] == ["v" * 255, ""]
 

@@ -54,7 +54,7 @@ def all_wait(
     asked = threading.Semaphore(0)
 
     class Guard:
-        """A lock that says when somebody has been through."""
+        """A lock that says when a thread has been through."""
 
         def __init__(self) -> None:
             self._lock = threading.Lock()
@@ -130,7 +130,7 @@ def test_one_after_the_other_each_reads_anew_and_at_once(
     assert [name(readings.read(1, host)) for _ in range(2)] == ["reading1", "reading2"]
 
 
-def test_a_host_that_does_not_answer_is_told_to_all_who_wait(
+def test_a_host_that_does_not_answer_is_reported_to_all_who_wait(
     readings: SingleFlight, host: Slow
 ) -> None:
     [first] = all_wait(readings, 1, lambda: readings.read(1, host))
@@ -172,7 +172,7 @@ def test_who_read_for_others_and_failed_himself_leaves_them_to_read(
     assert len(tries) == 3
 
 
-def test_nobody_waits_for_ever_for_a_reading_that_hangs(
+def test_no_one_waits_for_ever_for_a_reading_that_hangs(
     readings: SingleFlight, host: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read_inventory, "PATIENCE_SECONDS", 0.05)

@@ -24,7 +24,7 @@ from tests.scene import Scene, end, scene, step
 
 __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
-NOBODY = Requester(None, None)
+NO_PERSON = Requester(None, None)
 SSD = make.disk("sde", rotational=False, serial="ssd2", size_bytes=4 * GIB)
 WANTED = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
 TYPED = {"device": "sde", "vg": "vg0", "serial": "ssd2"}
@@ -89,7 +89,7 @@ def test_an_operator_neither_sees_the_form_nor_confirms_a_preview(
 ) -> None:
     operator = signed_in(client, "operator")
     assert post(operator, there).status_code == 403
-    preview = submit_for_host(there.host, WANTED, NOBODY, dry_run=True)
+    preview = submit_for_host(there.host, WANTED, NO_PERSON, dry_run=True)
     end(preview)
     assert operator.post(reverse("preview-apply", args=[preview.key])).status_code == 403
 
@@ -97,7 +97,7 @@ def test_an_operator_neither_sees_the_form_nor_confirms_a_preview(
 def test_an_admin_confirms_it_with_a_fresh_proof(client: Client, there: Scene) -> None:
     admin = make.staff_user()
     client.force_login(admin)
-    preview = submit_for_host(there.host, WANTED, NOBODY, dry_run=True)
+    preview = submit_for_host(there.host, WANTED, NO_PERSON, dry_run=True)
     step(preview, verb="ssd.prepare", title="Make sde a physical volume of vg0")
     end(preview, fingerprint="f" * 64)
     apply = reverse("preview-apply", args=[preview.key])
@@ -113,13 +113,13 @@ def test_an_admin_confirms_it_with_a_fresh_proof(client: Client, there: Scene) -
 
 
 def test_one_ssd_at_a_time_is_added_to_a_host(there: Scene) -> None:
-    first = submit_for_host(there.host, WANTED, NOBODY, dry_run=False)
+    first = submit_for_host(there.host, WANTED, NO_PERSON, dry_run=False)
     with pytest.raises(Busy) as busy:
-        submit_for_host(there.host, WANTED, NOBODY, dry_run=False)
+        submit_for_host(there.host, WANTED, NO_PERSON, dry_run=False)
     assert busy.value.job == first
-    submit_for_host(there.host, WANTED, NOBODY, dry_run=True)
+    submit_for_host(there.host, WANTED, NO_PERSON, dry_run=True)
     end(first)
-    submit_for_host(there.host, WANTED, NOBODY, dry_run=False)
+    submit_for_host(there.host, WANTED, NO_PERSON, dry_run=False)
 
 
 def test_it_is_previewed_done_and_on_the_audit_trail(enrolled: Host, fake_host: FakeHost) -> None:
@@ -127,14 +127,14 @@ def test_it_is_previewed_done_and_on_the_audit_trail(enrolled: Host, fake_host: 
         machine.disks.append(Disk("sde", 4 * GIB, False, "LAB-SSD", "ssd2", minor=64))
         vg = machine.vgs[0]
     wanted = Preparation("sde", "ssd2", vg.uuid, vg.name)
-    preview = run(submit_for_host(enrolled, wanted, NOBODY, dry_run=True))
+    preview = run(submit_for_host(enrolled, wanted, NO_PERSON, dry_run=True))
     shown = [command["argv"] for step in preview.step_set.all() for command in step.commands]
     assert shown == [
         ["pvcreate", "--metadatasize", "16m", "/dev/sde"],
         ["vgextend", "vg0", "/dev/sde"],
     ]
     job = run(
-        submit_for_host(enrolled, wanted, NOBODY, dry_run=False, fingerprint=preview.fingerprint)
+        submit_for_host(enrolled, wanted, NO_PERSON, dry_run=False, fingerprint=preview.fingerprint)
     )
     assert (job.state, job.error) == (State.SUCCEEDED, {})
     assert [step.state for step in job.step_set.all()] == [StepState.DONE]
@@ -146,7 +146,7 @@ def test_it_is_previewed_done_and_on_the_audit_trail(enrolled: Host, fake_host: 
     )
     assert [command["argv"] for command in outcome.commands] == shown
     assert [pv.device.name for pv in vg.pvs] == ["md0", "sdc", "sdd", "sde"]
-    again = run(submit_for_host(enrolled, wanted, NOBODY, dry_run=False))
+    again = run(submit_for_host(enrolled, wanted, NO_PERSON, dry_run=False))
     assert (again.state, again.step_set.count()) == (State.SUCCEEDED, 0)
 
 
@@ -159,6 +159,6 @@ def test_a_signature_on_it_fails_the_preview_and_changes_nothing(
         vg = machine.vgs[0]
     wanted = Preparation("sde", "ssd2", vg.uuid, vg.name)
     for dry_run in (True, False):
-        job = run(submit_for_host(enrolled, wanted, NOBODY, dry_run=dry_run))
+        job = run(submit_for_host(enrolled, wanted, NO_PERSON, dry_run=dry_run))
         assert (job.state, job.error["code"]) == (State.FAILED, "not_fresh")
     assert fake_host.executed == []

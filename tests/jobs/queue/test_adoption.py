@@ -65,7 +65,7 @@ def confirm(client: Client, page: str) -> HttpResponse:
     return client.post(reverse("adopt-confirm"), {"sealed": sealed, "take": taken})  # type: ignore[return-value]
 
 
-def test_the_first_page_offers_both_ways_and_counts_what_is_nobodys(client: Client) -> None:
+def test_the_first_page_offers_both_ways_and_counts_what_has_no_customer(client: Client) -> None:
     found()
     text = client.get(reverse("adopt")).content.decode()
     assert "By name pattern" in text
@@ -140,13 +140,13 @@ def test_a_csv_file_sets_customer_external_id_and_label(client: Client) -> None:
     assert there.volume.label == "Shop"
 
 
-def test_a_csv_row_each_way_it_can_fail_is_told_apart(client: Client) -> None:
+def test_each_way_in_which_a_csv_row_can_fail_is_distinguished(client: Client) -> None:
     there, _twin = found("twice"), found("twice")
     make.volume(external_id="taken")
     make.customer("Acme")
     found("one"), found("two")
     text = (
-        f"{HEAD}vg0/none,Acme,1\nvg0/twice,Acme,2\nvg0/one,Acme,taken\nvg0/two,Nobody,3\n"
+        f"{HEAD}vg0/none,Acme,1\nvg0/twice,Acme,2\nvg0/one,Acme,taken\nvg0/two,Unknown,3\n"
         f"{there.host.name}:vg0/twice,Acme,4\n"
     )
     page = on_one_line(client.post(reverse("adopt"), {"way": "csv", "text": text}).content.decode())
@@ -234,7 +234,7 @@ def test_a_waiting_tag_job_is_cancelled_by_undoing(client: Client) -> None:
     assert Job.objects.get().state == State.CANCELLED
 
 
-def test_a_volume_that_is_forgotten_meanwhile_is_told_of_and_the_others_are_released() -> None:
+def test_a_volume_that_is_forgotten_meanwhile_is_reported_and_the_others_are_released() -> None:
     volumes = [make.volume(label=label, adopted_at=timezone.now()) for label in ("gone", "there")]
     Volume.objects.filter(pk=volumes[0].pk).delete()
     undone = release_adopted(volumes, Requester(make.staff_user(), None))
@@ -337,7 +337,7 @@ def test_volumes_are_adopted_from_the_list_by_a_customer_in_their_row(client: Cl
 def test_a_row_without_a_customer_that_there_is_adopts_nothing(client: Client) -> None:
     there = found()
     rows = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "form-0-volume": there.lv.uuid}
-    for name, says in (("", "Enter a customer"), ("nobody", "There is no customer")):
+    for name, says in (("", "Enter a customer"), ("unknown", "There is no customer")):
         answer = client.post(reverse("adopt"), {"way": "rows", **rows, "form-0-customer": name})
         assert answer.status_code == 422 and says in answer.content.decode()
 

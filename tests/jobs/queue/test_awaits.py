@@ -1,4 +1,4 @@
-"""A job that awaits somebody's word: it holds its volume, and no worker takes it."""
+"""A job that awaits a person's word: it holds its volume, and no worker takes it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The jobs that a worker was told of."""
+def notified(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The jobs that a worker was notified of."""
     sent: list[int] = []
     monkeypatch.setattr(notify_workers, "job", sent.append)
     return sent
 
 
 @pytest.fixture
-def waiting(told: list[int]) -> Job:
+def waiting(notified: list[int]) -> Job:
     volume = scene().volume
     made = submit(volume)
     Job.objects.update(created_at=timezone.now() - timedelta(minutes=1))
@@ -46,10 +46,10 @@ def submit(volume: Volume, awaits: str = "the billing system's answer") -> Job:
     )
 
 
-def test_nobody_is_told_of_it_and_whoever_hears_of_it_does_nothing(
-    waiting: Job, told: list[int]
+def test_no_worker_is_notified_of_it_and_one_that_hears_of_it_does_nothing(
+    waiting: Job, notified: list[int]
 ) -> None:
-    assert told == []
+    assert notified == []
     assert reaper.due() == []
     assert claim(waiting.pk, "worker") is None
     runner.run(waiting.pk)
@@ -62,19 +62,21 @@ def test_it_holds_its_volume(waiting: Job) -> None:
         submit(waiting.volume, "")
 
 
-def test_released_it_is_as_any_other(waiting: Job, told: list[int]) -> None:
+def test_released_it_is_as_any_other(waiting: Job, notified: list[int]) -> None:
     assert submission.release(waiting)
-    assert told == [waiting.pk]
+    assert notified == [waiting.pk]
     assert reaper.due() == [waiting.pk]
     assert not submission.release(waiting)
     assert claim(waiting.pk, "worker") is not None
-    assert told == [waiting.pk]
+    assert notified == [waiting.pk]
 
 
-def test_cancelled_it_ends_at_once_and_is_released_no_more(waiting: Job, told: list[int]) -> None:
+def test_cancelled_it_ends_at_once_and_is_released_no_more(
+    waiting: Job, notified: list[int]
+) -> None:
     assert submission.cancel(waiting, None)
     assert not submission.release(waiting)
-    assert (waiting.state, told) == (State.CANCELLED, [])
+    assert (waiting.state, notified) == (State.CANCELLED, [])
 
 
 def test_a_job_that_awaits_nothing_needs_no_release() -> None:

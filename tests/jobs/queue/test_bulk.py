@@ -118,7 +118,7 @@ def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
     ]
 
 
-def test_a_volume_goes_from_one_customer_to_another_by_way_of_nobody(staff: Client) -> None:
+def test_a_volume_goes_from_one_customer_to_another_by_way_of_none(staff: Client) -> None:
     there, acme, zebra = scene(), make.customer("Acme"), make.customer("Zebra")
     Volume.objects.filter(pk=there.volume.pk).update(customer=acme)
     straight = shown(staff, "customer", there, customer=zebra.key)
@@ -131,7 +131,7 @@ def test_a_volume_goes_from_one_customer_to_another_by_way_of_nobody(staff: Clie
     assert Volume.objects.get(pk=there.volume.pk).customer == zebra
 
 
-def test_a_volume_that_somebody_else_got_meanwhile_is_not_given_away(staff: Client) -> None:
+def test_a_volume_that_another_customer_got_meanwhile_is_not_given_away(staff: Client) -> None:
     there, acme, zebra = scene(), make.customer("Acme"), make.customer("Zebra")
     page = shown(staff, "customer", there, customer=zebra.key)
     Volume.objects.filter(pk=there.volume.pk).update(customer=acme)
@@ -251,10 +251,10 @@ def test_managing_changes_nothing_but_the_tag(staff: Client) -> None:
     assert "would also change its settings" in text_of(shown(staff, "manage", there))
 
 
-def test_nothing_chosen_is_said_and_nobody_elses_key_helps(staff: Client) -> None:
+def test_nothing_chosen_is_said_and_no_other_persons_key_helps(staff: Client) -> None:
     page = staff.post(reverse("volumes-bulk"), {"action": "manage"}, follow=True)
     assert "Choose volumes first." in text_of(page)
-    asked = {"action": "manage", "volume": ["nobody"]}
+    asked = {"action": "manage", "volume": ["missing"]}
     ghost = staff.post(reverse("volumes-bulk"), asked, follow=True)
     assert "Choose volumes first." in text_of(ghost)
 
@@ -278,7 +278,7 @@ def test_all_that_the_list_finds_are_chosen_not_only_its_page(staff: Client) -> 
 def test_what_is_skipped_is_counted_by_its_reason(staff: Client) -> None:
     owned(3)
     for n in range(2):
-        make.volume(label=f"nobodys {n}")
+        make.volume(label=f"free {n}")
     page = every(staff, "")
     assert (page.context["good_count"], page.context["skipped_count"]) == (3, 2)
     ((_, count),) = page.context["skipped"]
@@ -297,7 +297,7 @@ def test_the_result_follows_the_jobs_and_stops_asking_when_they_are_over(staff: 
     assert text.index("held") < text.index("free"), "the worst first"
 
 
-def test_a_volume_that_went_meanwhile_is_told_and_the_others_are_done(staff: Client) -> None:
+def test_a_volume_that_went_meanwhile_is_reported_and_the_others_are_done(staff: Client) -> None:
     first, last = owned(2)
     page = every(staff, "")
     Volume.objects.filter(pk=first.pk).delete()
@@ -306,7 +306,7 @@ def test_a_volume_that_went_meanwhile_is_told_and_the_others_are_done(staff: Cli
     assert last.customer is None
 
 
-def test_what_was_shown_to_somebody_else_is_not_done(staff: Client) -> None:
+def test_what_was_shown_to_another_person_is_not_done(staff: Client) -> None:
     first, second = two_on(make.fast_pv("md0", free_bytes=90 * GIB))
     page = text_of(caches_for(staff, first, second))
     (sealed,) = re.findall(r'name="sealed" value="([^"]+)"', page)

@@ -110,7 +110,7 @@ def test_a_worker_that_is_killed_loses_no_volume_and_does_none_twice(
     assert all(is_done for *_, is_done, _ in BulkChange.objects.get().outcomes)
 
 
-def test_an_error_that_nobody_foresaw_is_the_result_of_its_volume(
+def test_an_unforeseen_error_is_the_result_of_its_volume(
     staff: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     owned(3)
@@ -190,7 +190,7 @@ def test_while_all_jobs_are_paused_no_volume_is_begun(staff: Client) -> None:
     assert len(_outcomes()) == 2
 
 
-def test_the_rest_is_cancelled_by_whoever_may_change_volumes(
+def test_the_rest_is_cancelled_by_anyone_who_may_change_volumes(
     staff: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owned(3)

@@ -112,7 +112,11 @@ def test_a_pool_that_has_to_be_made_again_is_made_where_it_was_seen(
 def test_the_way_back_is_on_the_emptiest_disk(volume: Volume, agent: CachingAgent) -> None:
     """It was in no preview."""
     ssds(agent, 38, 39)
-    fields = {"disks": {"pool.create": ["md0"]}, "fallback": CACHED.to_json(), "falls_back": True}
+    fields = {
+        "disks": {"pool.create": ["md0"]},
+        "fallback": CACHED.to_json(),
+        "is_rolling_back": True,
+    }
     job = submit(ChangeRequest(Kind.REMOVE_CACHE, volume, BARE), Requester(None))
     Job.objects.filter(pk=job.pk).update(**fields)
     assert pvs_of(run(job)) == [["md1"]]

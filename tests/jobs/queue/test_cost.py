@@ -29,7 +29,7 @@ NOTHING_TO_DO_QUERIES = 11
 
 
 class Crowd(TaggingAgent):
-    """Its volume among others that nobody touches."""
+    """Its volume among others that no job touches."""
 
     def __init__(self, count: int) -> None:
         super().__init__()

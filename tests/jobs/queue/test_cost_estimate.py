@@ -47,10 +47,10 @@ def test_a_preview_says_time_waiting_dirty_data_room_and_the_way_back(client: Cl
     assert "2 GiB of 40 GiB free" in text
     assert "possible with a new job" in text
     assert "no way back" not in text
-    assert "LVM locks the volume group" not in text, "nobody else is there to wait"
+    assert "LVM locks the volume group" not in text, "no other job is there to wait"
 
 
-def test_others_of_the_group_are_told_of(client: Client) -> None:
+def test_others_of_the_group_are_named(client: Client) -> None:
     there = scene(more_lvs=(make.lv("db1"), make.lv("db2", open_count=0)))
     text = page(client, preview(there, {"verb": "cache.attach"}))
     assert "2, 1 in use" in text
@@ -58,13 +58,13 @@ def test_others_of_the_group_are_told_of(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("turns", "words"),
+    ("makes_irrevocable", "words"),
     [((False, True), "possible until step 2"), ((True, True), "not possible after start")],
 )
 def test_the_point_of_no_return_is_named(
-    client: Client, turns: tuple[bool, bool], words: str
+    client: Client, makes_irrevocable: tuple[bool, bool], words: str
 ) -> None:
-    steps = [{"verb": "cache.set", "turns": turn} for turn in turns]
+    steps = [{"verb": "cache.set", "makes_irrevocable": turn} for turn in makes_irrevocable]
     text = page(client, preview(scene(), *steps))
     assert words in text
     assert text.count("rollback not possible from here") == 1

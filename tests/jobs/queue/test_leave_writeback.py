@@ -42,11 +42,11 @@ def writeback(
     cache = make.dm_cache(POOL, mode=mode, pvs=("md0",), dirty_bytes=64 * MIB)
     pvs = (make.pv(), make.fast_pv(healthy=healthy))
     there = scene(make.lv(cache=cache), pvs=pvs, host={"leaves_writeback": allowed}, **fields)
-    told(there, healthy=healthy, mode=mode)
+    report(there, healthy=healthy, mode=mode)
     return there
 
 
-def told(
+def report(
     there: Scene, *, healthy: bool, mode: str = "writeback", standing: DataStanding | None = None
 ) -> None:
     """The host's next inventory; `standing` is that of a pool which LVM mirrors."""
@@ -60,7 +60,7 @@ def told(
     outline(there.host, facts, placements, there.host.last_seen_at or there.host.created_at)
 
 
-def test_where_nobody_allowed_it_nothing_is_done() -> None:
+def test_where_it_is_not_allowed_nothing_is_done() -> None:
     assert Host._meta.get_field("leaves_writeback").default is False
     writeback(allowed=False)
     assert leave_due() == 0 and not Job.objects.exists()
@@ -72,7 +72,7 @@ def test_a_volume_on_a_broken_mirror_gets_a_job_to_writethrough_once() -> None:
     made = Job.objects.get()
     assert (made.kind, made.volume, made.dry_run) == (Kind.SET_CACHE, there.volume, False)
     assert (made.wish["cache"]["mode"], made.wish["cache"]["name"]) == ("writethrough", POOL)
-    assert (made.actor, made.door) == (None, Origin.POLICY)
+    assert (made.actor, made.origin) == (None, Origin.POLICY)
     assert "mirror" in made.line_set.get().text
     assert leave_due() == 0
     end(made)
@@ -81,25 +81,25 @@ def test_a_volume_on_a_broken_mirror_gets_a_job_to_writethrough_once() -> None:
 
 def test_a_pool_that_lvm_mirrors_counts_as_an_array_does() -> None:
     there = writeback(healthy=True)
-    told(there, healthy=True, standing=DataStanding(lost=False, degraded=False, redundant=True))
+    report(there, healthy=True, standing=DataStanding(lost=False, degraded=False, redundant=True))
     assert leave_due() == 0
-    told(there, healthy=True, standing=DataStanding(lost=False, degraded=True, redundant=True))
+    report(there, healthy=True, standing=DataStanding(lost=False, degraded=True, redundant=True))
     assert (leave_due(), leave_due()) == (1, 0)
 
 
 def test_a_mirror_that_lost_its_last_disk_was_not_whole_again() -> None:
     there = writeback(healthy=True)
     broken = DataStanding(lost=False, degraded=True, redundant=True)
-    told(there, healthy=True, standing=broken)
+    report(there, healthy=True, standing=broken)
     leave_due()
     end(Job.objects.get())
-    told(there, healthy=True, standing=DataStanding(lost=True, degraded=False, redundant=True))
+    report(there, healthy=True, standing=DataStanding(lost=True, degraded=False, redundant=True))
     assert leave_due() == 0
-    told(there, healthy=True, standing=broken)
+    report(there, healthy=True, standing=broken)
     assert leave_due() == 0 and Job.objects.count() == 1
 
 
-def test_a_volume_that_lies_elsewhere_by_now_keeps_nobody_from_it() -> None:
+def test_a_volume_that_lies_elsewhere_by_now_prevents_nothing() -> None:
     gone = writeback(label="gone")
     Placement.objects.filter(volume=gone.volume).update(until=timezone.now())
     there = writeback(label="there")
@@ -119,9 +119,9 @@ def test_what_a_person_chose_afterwards_stands() -> None:
     there = writeback()
     leave_due()
     end(Job.objects.get())
-    told(there, healthy=False, mode="writethrough")
+    report(there, healthy=False, mode="writethrough")
     assert leave_due() == 0
-    told(there, healthy=False, mode="writeback")
+    report(there, healthy=False, mode="writeback")
     assert leave_due() == 0 and Job.objects.count() == 1
 
 
@@ -136,12 +136,12 @@ def test_once_the_mirror_was_whole_the_next_failure_counts_anew() -> None:
     there = writeback()
     leave_due()
     end(Job.objects.get())
-    told(there, healthy=True, mode="writethrough")
+    report(there, healthy=True, mode="writethrough")
     leave_due()
     assert CacheCondition.objects.get().left_writeback_at is None
-    told(there, healthy=True, mode="writeback")
+    report(there, healthy=True, mode="writeback")
     assert leave_due() == 0
-    told(there, healthy=False, mode="writeback")
+    report(there, healthy=False, mode="writeback")
     assert leave_due() == 1 and Job.objects.count() == 2
 
 

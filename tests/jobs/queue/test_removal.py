@@ -64,7 +64,7 @@ def test_a_removed_host_is_forgotten_but_for_its_name_its_jobs_and_its_volumes()
     assert Placement.objects.filter(volume=there.volume, host=host).exists()
 
 
-def test_nobody_pays_for_the_cache_of_a_volume_whose_host_is_gone() -> None:
+def test_no_one_pays_for_the_cache_of_a_volume_whose_host_is_gone() -> None:
     there = silent(cache_plan=plan())
     assert removal_of(there.host, timezone.now()).paid_count == 1
     removed(there)
@@ -82,7 +82,7 @@ def test_a_host_with_a_job_is_kept() -> None:
 
 
 @pytest.mark.parametrize("state", [State.WAITING, State.NEEDS_ATTENTION])
-def test_a_job_that_waits_for_somebody_holds_its_host_too(state: State) -> None:
+def test_a_job_that_waits_for_a_person_holds_its_host_too(state: State) -> None:
     there = silent()
     Job.objects.filter(pk=job_of(there).pk).update(state=state)
     with pytest.raises(Refused, match="has not ended"):
@@ -134,7 +134,7 @@ def test_no_job_is_accepted_for_a_host_that_was_removed_a_moment_ago() -> None:
     assert not Job.objects.exists()
 
 
-def test_nobody_pays_for_the_cache_of_a_missing_volume_that_is_gone_for_good() -> None:
+def test_no_one_pays_for_the_cache_of_a_missing_volume_that_is_gone_for_good() -> None:
     there = silent(cache_plan=plan())
     Placement.objects.update(missing_since=timezone.now())
     assert settle_missing_volumes(there.host, timezone.now(), ()) == 1

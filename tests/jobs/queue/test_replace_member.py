@@ -27,7 +27,7 @@ from tests.scene import Scene, end, scene, step
 
 __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
-NOBODY = Requester(None, None)
+NO_PERSON = Requester(None, None)
 MEMBERS = (ArrayMember("sda", "in_sync", "0"), ArrayMember("sdb", "in_sync", "1"))
 WANTED = Replacement("md0", "76600b8d", "sda", "sde", "new", make.VG_UUID, "vg0", "a")
 TYPED = {"member": "sda", "device": "sde", "serial": "new"}
@@ -116,7 +116,7 @@ def test_an_operator_sees_why_not_and_confirms_no_preview(client: Client) -> Non
     of, operator = there(), signed_in(client, "operator")
     assert disks_page(operator, of).count("Replacing a disk requires the admin role.") == 1
     assert operator.post(path_of(of), TYPED).status_code == 403
-    preview = submit_for_host(of.host, WANTED, NOBODY, dry_run=True)
+    preview = submit_for_host(of.host, WANTED, NO_PERSON, dry_run=True)
     end(preview)
     assert operator.post(reverse("preview-apply", args=[preview.key])).status_code == 403
 
@@ -124,7 +124,7 @@ def test_an_operator_sees_why_not_and_confirms_no_preview(client: Client) -> Non
 def test_an_admin_confirms_it_with_a_fresh_proof(client: Client) -> None:
     of, admin = there(), make.staff_user()
     client.force_login(admin)
-    preview = submit_for_host(of.host, WANTED, NOBODY, dry_run=True)
+    preview = submit_for_host(of.host, WANTED, NO_PERSON, dry_run=True)
     step(preview, verb="array.replace", title="Put sde (new) into md0 in place of sda",
          args={"vg": "vg0", "array": "md0"})  # fmt: skip
     end(preview, fingerprint="f" * 64)
@@ -165,7 +165,7 @@ def test_it_is_previewed_done_and_on_the_audit_trail(
     for name in ("sda", "sdb"):
         asked = {"asked_at": enrolled.created_at, "identity": name, "device": f"/dev/{name}"}
         PhysicalDisk.objects.create(host=enrolled, name=name, **asked)
-    preview = run(submit_for_host(enrolled, plugged, NOBODY, dry_run=True))
+    preview = run(submit_for_host(enrolled, plugged, NO_PERSON, dry_run=True))
     shown = [command["argv"] for each in preview.step_set.all() for command in each.commands]
     assert shown == [
         ["mdadm", "--manage", "/dev/md0", "--add", "/dev/sde"],
@@ -174,7 +174,9 @@ def test_it_is_previewed_done_and_on_the_audit_trail(
         ["mdadm", "--manage", "/dev/md0", "--remove", "/dev/sda"],
     ]
     job = run(
-        submit_for_host(enrolled, plugged, NOBODY, dry_run=False, fingerprint=preview.fingerprint)
+        submit_for_host(
+            enrolled, plugged, NO_PERSON, dry_run=False, fingerprint=preview.fingerprint
+        )
     )
     assert (job.state, job.error) == (State.SUCCEEDED, {})
     assert [each.state for each in job.step_set.all()] == [StepState.DONE]
@@ -187,8 +189,8 @@ def test_it_is_previewed_done_and_on_the_audit_trail(
     assert [command["argv"] for command in outcome.commands] == shown
     assert members(fake_host) == ["sde", "sdb"]
     leaving = PhysicalDisk.objects.filter(host=enrolled, may_leave=True)
-    assert [each.name for each in leaving] == ["sda"], "nobody is told when it is pulled"
-    again = run(submit_for_host(enrolled, plugged, NOBODY, dry_run=False))
+    assert [each.name for each in leaving] == ["sda"], "its removal notifies no one"
+    again = run(submit_for_host(enrolled, plugged, NO_PERSON, dry_run=False))
     assert (again.state, again.step_set.count()) == (State.SUCCEEDED, 0)
 
 
@@ -198,6 +200,6 @@ def test_a_signature_on_it_fails_the_preview_and_changes_nothing(
     with fake_host.changing() as machine:
         machine.signed["/dev/sde"] = "ext4"
     for dry_run in (True, False):
-        job = run(submit_for_host(enrolled, plugged, NOBODY, dry_run=dry_run))
+        job = run(submit_for_host(enrolled, plugged, NO_PERSON, dry_run=dry_run))
         assert (job.state, job.error["code"]) == (State.FAILED, "not_fresh")
     assert fake_host.executed == [] and members(fake_host) == ["sda", "sdb"]

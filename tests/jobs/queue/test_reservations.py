@@ -104,5 +104,5 @@ def test_the_room_of_a_cache_that_a_job_took_away_is_kept_for_the_way_back() -> 
     Job.objects.filter(pk=job.pk).update(fallback=cached.to_json())
     with pytest.raises(Refused, match="reserved for jobs"):
         ask(second)
-    Job.objects.filter(pk=job.pk).update(turned=True)
+    Job.objects.filter(pk=job.pk).update(is_irrevocable=True)
     ask(second)

@@ -277,7 +277,7 @@ def test_a_mode_that_was_chosen_since_the_preview_is_not_undone(staff: Client) -
     assert not Job.objects.exists()
 
 
-def test_what_is_left_after_a_change_is_told_as_nothing_to_do(staff: Client) -> None:
+def test_what_is_left_after_a_change_is_shown_as_nothing_to_do(staff: Client) -> None:
     host, _ = allocation_scene(also(WAITING, hours={0: 0, 4: 0}), free_gib=20)
     answer = previewed(staff, host)
     assert answer.url == reverse("host-allocation", args=[host.key])

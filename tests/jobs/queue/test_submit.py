@@ -64,7 +64,7 @@ def test_a_job_is_announced_after_the_commit(
     assert (job.state, job.wish) == (State.QUEUED, WISH.to_json())
 
 
-def test_a_second_job_is_told_which_one_is_in_the_way() -> None:
+def test_a_second_job_is_refused_with_the_key_of_the_first() -> None:
     volume = placed()
     first = ask(volume)
     with pytest.raises(Busy) as caught:
@@ -73,7 +73,7 @@ def test_a_second_job_is_told_which_one_is_in_the_way() -> None:
     assert first.key in str(caught.value)
 
 
-def test_a_preview_waits_for_nobody_and_locks_nothing() -> None:
+def test_a_preview_waits_for_no_other_job_and_locks_nothing() -> None:
     volume = placed()
     ask(volume, dry_run=True)
     ask(volume)
@@ -128,7 +128,7 @@ def test_what_the_volume_was_not_born_for_is_refused_at_once() -> None:
     assert caught.value.code == "not_fresh"
 
 
-def test_a_job_that_nobody_began_is_cancelled_at_once() -> None:
+def test_a_job_that_no_worker_began_is_cancelled_at_once() -> None:
     person = make.staff_user()
     job = ask(placed())
     assert cancel(job, Requester(person, None))

@@ -56,7 +56,7 @@ PLANNED = {"rc": None, "started_ns": None}
         ([PLANNED, PLANNED], False, False),
         ([{"rc": 5, "started_ns": 7}, PLANNED], True, False),
         ([{"rc": 0, "started_ns": 7}, PLANNED], True, True),
-        # It was killed: nobody knows how it ended.
+        # It was killed: its end is unknown.
         ([{"rc": None, "started_ns": 7}], True, True),
         # An agent that does not say when.
         ([{"rc": 5}], True, False),

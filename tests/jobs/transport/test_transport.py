@@ -272,7 +272,7 @@ def test_a_bad_reply_is_refused_and_its_channel_closed(sshd: Make, line: bytes, 
     assert server.channels == 2
 
 
-def test_output_that_nobody_asked_for_closes_the_channel(sshd: Make) -> None:
+def test_output_without_a_request_closes_the_channel(sshd: Make) -> None:
     def twice(request: dict[str, Any]) -> object:
         if server.channels > 1:
             return {"channel": server.channels}

@@ -1,4 +1,4 @@
-"""A request with several replies: a channel of its own, which ends with whoever reads it."""
+"""A request with several replies: a channel of its own, which ends with its reader."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_each_second_has_a_reply_until_there_are_enough(fake_server: FakeServer)
     assert len(reads) == 3 and reads == sorted(set(reads))
 
 
-def test_the_agent_stops_when_nobody_reads_any_more(fake_server: FakeServer) -> None:
+def test_the_agent_stops_when_no_one_reads_any_more(fake_server: FakeServer) -> None:
     uuid = fake_server.host.root.add_lv("web12", 1 << 30).uuid
     host = record_of(fake_server)
     assert len(watched(host, uuid, 900, most=1)) == 1

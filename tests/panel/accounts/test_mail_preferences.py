@@ -1,4 +1,4 @@
-"""People choose what they are told; the link of a mail ends one kind, by its button alone."""
+"""People choose their notices; the link of a mail ends one kind, only by its button."""
 
 from __future__ import annotations
 

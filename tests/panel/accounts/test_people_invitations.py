@@ -141,7 +141,7 @@ def test_the_command_invites_into_a_customer_by_key_or_external_id() -> None:
 
 def test_the_command_names_a_customer_it_does_not_know() -> None:
     make.customer()
-    for name in ("nobody", ""):
+    for name in ("unknown", ""):
         with pytest.raises(CommandError, match="No customer"):
             call_command("invite", "bob@example.org", "--customer", name)
 

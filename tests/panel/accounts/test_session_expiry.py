@@ -1,4 +1,4 @@
-"""A session ends when nobody uses it, and in any case one day."""
+"""A session ends when it is not used, and in any case one day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of staff read alerts, acknowledge and silence them, and enter who is told."""
+"""Programs of staff read alerts, acknowledge and silence them, and enter their recipients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from panel.accounts.authentication.second_factor import unseal
 from panel.models import AlertDelivery, AlertRoute, ApiToken, SecurityEntry, SecurityKind
 from tests import make
 from tests.panel.api.asking import problem, staff
-from tests.panel.deliveries.alerts.telling import SECRET, alert, event, mail_route, route_to, routed
+from tests.panel.deliveries.alerts.alert_messages import (
+    SECRET,
+    alert,
+    event,
+    mail_route,
+    route_to,
+    routed,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -45,8 +52,8 @@ def test_an_alert_comes_with_its_events_and_what_follows() -> None:
     assert staff().get(f"/alerts/{effect.key}").json()["cause"]["key"] == there.key
 
 
-def test_an_alert_says_what_was_told_to_whom() -> None:
-    unheard = alert(told_at=timezone.now())
+def test_an_alert_says_which_messages_went_to_whom() -> None:
+    unheard = alert(notified_at=timezone.now())
     mail_route("anna@example.org")
     route_to("https://hooks.example.org/x", name="On call")
     there = alert()
@@ -64,7 +71,7 @@ def test_an_alert_says_what_was_told_to_whom() -> None:
     )
     items = {each["key"]: each for each in staff().get("/alerts/").json()["items"]}
     assert (items[unheard.key]["messages"], items[there.key]["messages"]) == (none, some)
-    assert items[unheard.key]["told_at"], "due, but nobody hears of it"
+    assert items[unheard.key]["told_at"], "due, but without a recipient"
     body = staff().get(f"/alerts/{there.key}").json()
     assert body["messages"] == some
     assert sorted(
@@ -170,7 +177,7 @@ def test_a_kind_that_no_alert_can_have_is_neither_silenced_nor_looked_for() -> N
     assert staff().send("post", "/silences/", body).status_code == 201
 
 
-def test_whoever_changes_who_is_told_stands_in_the_security_log() -> None:
+def test_a_change_of_recipients_is_in_the_security_log_with_its_person() -> None:
     program = staff()
     given = {"name": "Pager", "kind": "slack", "address": "https://example.org/hook"}
     path = f"/alert-routes/{program.send('post', '/alert-routes/', given).json()['key']}"
@@ -269,7 +276,7 @@ def test_a_site_may_have_a_comma_in_its_name() -> None:
     ("body", "pointer"),
     [
         ({"kind": "email"}, "/person"),
-        ({"kind": "email", "person": "nobody@example.org"}, "/person"),
+        ({"kind": "email", "person": "unknown@example.org"}, "/person"),
         ({"kind": "slack"}, "/address"),
         ({"kind": "slack", "address": "http://example.org/"}, "/address"),
         ({"kind": "slack", "address": "file:///etc/passwd"}, "/address"),
@@ -326,7 +333,7 @@ def test_the_messages_to_a_route_are_listed_and_one_that_was_given_up_is_sent_ag
     assert staff().send("post", stranger).status_code == 404
 
 
-def test_whoever_is_told_sets_their_own_quiet_hours_and_pause() -> None:
+def test_recipients_set_their_own_quiet_hours_and_pause() -> None:
     program = staff("operator")
     mine = AlertRoute.objects.create(name="Me", kind="email", user=program.user, most_rank=0)
     others = mail_route("ben@example.org")
@@ -374,7 +381,7 @@ def test_own_quiet_hours_that_make_no_sense_are_refused(body: dict[str, Any], po
     assert pointer in [each["pointer"] for each in answer.json()["errors"]]
 
 
-def test_a_test_to_somebody_who_left_is_refused_and_says_why() -> None:
+def test_a_test_to_a_person_who_left_is_refused_and_says_why() -> None:
     route = mail_route()
     route.user.staff_role = ""
     route.user.save()

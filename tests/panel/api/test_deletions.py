@@ -1,4 +1,4 @@
-"""What a program made, it can take away again; or it is told why not, and what to do instead."""
+"""A program can delete what it made; or the refusal says why not, and what to do instead."""
 
 from __future__ import annotations
 

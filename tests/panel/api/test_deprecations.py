@@ -107,7 +107,7 @@ def test_an_answer_to_each_old_form_says_so(asking: Program) -> None:
 
 
 @pytest.mark.django_db
-def test_no_other_request_is_told(asking: Program) -> None:
+def test_no_other_request_gets_a_deprecation(asking: Program) -> None:
     person = make.user()
     for path in ("/events/", "/alerts/?data_at_risk=true", "/silences/", f"/people/{person.key}"):
         answer = asking.get(path)
@@ -119,9 +119,9 @@ def test_no_other_request_is_told(asking: Program) -> None:
 def test_the_document_has_each_form_with_its_dates_and_a_place_to_link_to() -> None:
     text = (settings.BASE_DIR / "docs" / "versions.md").read_text()
     rows = {name: (since, until) for name, since, until in ROW.findall(text)}
-    told = {each.name: (f"{each.since}", f"{each.until}") for _, _, each in FORMS}
-    assert {name: rows[name] for name in told} == told
-    assert set(rows) - set(told) == OF_FIELDS
+    expected = {each.name: (f"{each.since}", f"{each.until}") for _, _, each in FORMS}
+    assert {name: rows[name] for name in expected} == expected
+    assert set(rows) - set(expected) == OF_FIELDS
     html = document("versions").html
     assert all(f'id="{code_anchor(name)}"' in html for name in rows)
 
@@ -137,10 +137,10 @@ def test_the_description_says_it(method: str, path: str, form: Deprecation) -> N
     assert {"Deprecation", "Sunset", "Link"} <= set(of_success["headers"])
 
 
-def test_of_several_old_forms_the_earliest_dates_are_told_and_all_links() -> None:
+def test_of_several_old_forms_the_earliest_dates_are_sent_and_all_links() -> None:
     old, older = Deprecation("a", date(2027, 2, 1)), Deprecation("b", date(2027, 1, 1))
-    told = headers_of([old, older])
-    assert told["Deprecation"] == f"@{int(datetime(2027, 1, 1, tzinfo=UTC).timestamp())}"
-    assert told["Sunset"].startswith("Sat, 01 Jan 2028")
-    assert told["Link"].count('rel="deprecation"') == 2
+    headers = headers_of([old, older])
+    assert headers["Deprecation"] == f"@{int(datetime(2027, 1, 1, tzinfo=UTC).timestamp())}"
+    assert headers["Sunset"].startswith("Sat, 01 Jan 2028")
+    assert headers["Link"].count('rel="deprecation"') == 2
     assert headers_of([]) == {}

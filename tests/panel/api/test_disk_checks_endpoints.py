@@ -18,7 +18,7 @@ def host_with_an_array(**fields: object) -> Host:
     return scene(make.lv(), arrays=(make.array(**fields),)).host
 
 
-def test_a_rebuild_is_told_with_its_speed_and_end() -> None:
+def test_a_rebuild_is_reported_with_its_speed_and_end() -> None:
     host = host_with_an_array(
         degraded_count=1, sync_action="recover", sync_done_sectors=10, sync_total_sectors=100,
         sync_speed_kib=9, mismatch_sectors=2,
@@ -45,11 +45,11 @@ def test_a_degraded_array_is_not_checked() -> None:
     assert staff().send("post", f"/hosts/{host.key}/arrays/md9/check").status_code == 404
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_an_array_of_a_guest_is_not_checked(told: bool) -> None:
+@pytest.mark.parametrize("is_named", [True, False])
+def test_an_array_of_a_guest_is_not_checked(is_named: bool) -> None:
     volume = make.lv(kname="dm-7")
-    member = ArrayMember("dm-9" if told else "dm-7", "in_sync")
-    named = f"{volume.vg_name}/{volume.name}" if told else ""
+    member = ArrayMember("dm-9" if is_named else "dm-7", "in_sync")
+    named = f"{volume.vg_name}/{volume.name}" if is_named else ""
     host = scene(volume, arrays=(make.array(members=(member,), guests_volume=named),)).host
     refused = staff().send("post", f"/hosts/{host.key}/arrays/md0/check")
     assert refused.status_code == 422 and "guest" in refused.json()["detail"]

@@ -25,7 +25,7 @@ from tests.panel.api.test_openapi import described
 from tests.panel.cast import NOUNS, Cast, bearer
 from tests.panel.cast import people as people
 
-ABSENT, NOBODYS_NUMBER = "aaaaaaaaaaaaaaaa", "99999999"
+ABSENT, ABSENT_NUMBER = "aaaaaaaaaaaaaaaa", "99999999"
 NUMBERED = ("people", "members", "invitations")
 """Nouns whose keys are numbers."""
 PARTS = {
@@ -55,7 +55,7 @@ FIELDS = {
 OWN = ("volume", "order", "job", "customer")
 """What another customer has too."""
 WHO = ("other", "former")
-"""The owner of another customer, and somebody who was an administrator, with the token of then."""
+"""The owner of another customer, and a person who was an administrator, with the token of then."""
 
 
 class Foreign:
@@ -152,7 +152,7 @@ def fields_of(method: str, path: str) -> list[str]:
 
 
 def filled(path: str, ids: dict[str, Any], absent: str) -> str:
-    """The address for Acme's things, or for those that nobody has."""
+    """The address for Acme's things, or for those that no one has."""
     noun = path.split("/")[3]
     named = {"key": NOUNS.get(noun, f"no row for {noun}"), **PARTS}
     for parameter in [part[1:-1] for part in path.split("/") if part.startswith("{")]:
@@ -174,7 +174,7 @@ def test_what_is_foreign_is_answered_as_what_is_not_there(
 ) -> None:
     for method, path in BY_KEY:
         with subtests.test(f"{method} {path}"):
-            absent = NOBODYS_NUMBER if path.split("/")[3] in NUMBERED else ABSENT
+            absent = ABSENT_NUMBER if path.split("/")[3] in NUMBERED else ABSENT
             body = body_of(method, path)
             status, code, text = foreign.ask(who, method, filled(path, foreign.ids, ""), body)
             assert (status, code) in ((404, "not_found"), (403, "insufficient_scope")), text
@@ -266,7 +266,7 @@ VERSIONED = [
 ]
 NOT_YET = {
     "/api/v1/customers/{key}/suspension": "The customer may order.",
-    "/api/v1/halt": "Nobody stopped the jobs.",
+    "/api/v1/halt": "The jobs are not stopped.",
     "/api/v1/hosts/{key}/maintenance": "The host is in use.",
 }
 """Addresses where nothing is that could have another version."""
@@ -305,7 +305,7 @@ def test_a_change_of_an_older_version_is_refused(
 def test_a_key_is_required_where_the_description_says_so(
     foreign: Foreign, subtests: pytest.Subtests
 ) -> None:
-    """Of whoever may ask; where there are dry runs, they need none."""
+    """Of those who may ask; where there are dry runs, they need none."""
     for method, path in KEYED:
         with subtests.test(f"{method} {path}"):
             operation = described()["paths"][path][method]

@@ -1,4 +1,4 @@
-"""A customer's program sees its own: no hosts, no technology, nobody else."""
+"""A customer's program sees its own: no hosts, no technology, no other customer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class World:
         return there
 
     def _job(self, there: Scene) -> Any:
-        made = job(there, door="portal", explanation=f"waits for {there.host.name}")
+        made = job(there, origin="portal", explanation=f"waits for {there.host.name}")
         step(made)
         Line.objects.create(job=made, n=1, text=f"lvconvert on {there.host.name}")
         error = {

@@ -39,7 +39,7 @@ from tests.api_digest import changes, digest_of, read
 from tests.benchmark_scene import EVENING, make_benchmark
 from tests.panel.api.asking import V1, Program, member, own, staff
 from tests.panel.cast import proof
-from tests.panel.deliveries.alerts.telling import alert
+from tests.panel.deliveries.alerts.alert_messages import alert
 from tests.panel.deliveries.webhooks.addresses import webhook
 from tests.scene import Scene, job, scene, step
 
@@ -178,13 +178,13 @@ def test_what_may_have_several_shapes_says_which_it_has() -> None:
         if "oneOf" in schema and "WishNow" in str(schema["oneOf"])
     }
     assert list(unions) == ["WishAnswer"]
-    told = unions["WishAnswer"]["discriminator"]
+    discriminator = unions["WishAnswer"]["discriminator"]
     refs = [each["$ref"] for each in unions["WishAnswer"]["oneOf"]]
-    assert sorted(told["mapping"].values()) == sorted(refs)
-    for value, address in told["mapping"].items():
+    assert sorted(discriminator["mapping"].values()) == sorted(refs)
+    for value, address in discriminator["mapping"].items():
         shape = schemas[address.rpartition("/")[2]]
-        assert told["propertyName"] in shape["required"]
-        [reference] = shape["properties"][told["propertyName"]]["allOf"]
+        assert discriminator["propertyName"] in shape["required"]
+        [reference] = shape["properties"][discriminator["propertyName"]]["allOf"]
         name = reference["$ref"].rpartition("/")[2]
         assert schemas[name]["enum"] == [value]
 
@@ -230,7 +230,7 @@ def _world() -> tuple[Program, Program, Scene]:
     plan = CachePlan.objects.create(name="Fast", size_bytes=GIB, price_minor=490, currency="EUR")
     there.volume.cache_plan = plan
     there.volume.save()
-    made = job(there, door="portal", error={"code": "x", "message": "m", "correction": "c"})
+    made = job(there, origin="portal", error={"code": "x", "message": "m", "correction": "c"})
     step(made)
     now = timezone.now()
     mandate = {"currency": "EUR", "cap_charge_minor": 490, "cap_period_minor": 490}
@@ -330,13 +330,13 @@ def test_every_tag_is_explained() -> None:
 
 
 def test_each_type_of_event_is_among_the_messages_of_its_family() -> None:
-    told: dict[str, list[str]] = {}
+    types: dict[str, list[str]] = {}
     for family, operations in described()["webhooks"].items():
         content = operations["post"]["requestBody"]["content"]["application/json"]
         for part in content["schema"].get("allOf", ()):
-            told[family] = part.get("properties", {}).get("type", {}).get("enum", [])
-    assert sorted(kind for kinds in told.values() for kind in kinds) == sorted(EventKind.values)
-    assert all(kind.startswith(f"{family}.") for family in told for kind in told[family])
+            types[family] = part.get("properties", {}).get("type", {}).get("enum", [])
+    assert sorted(kind for kinds in types.values() for kind in kinds) == sorted(EventKind.values)
+    assert all(kind.startswith(f"{family}.") for family in types for kind in types[family])
 
 
 @pytest.mark.django_db
@@ -354,6 +354,6 @@ def test_what_is_sent_to_webhooks_is_as_described() -> None:
         for for_staff in (True, False):
             message = json.loads(json.dumps(event_json(event, for_staff=for_staff)))
             Draft202012Validator(schema).validate(message)
-            told = body["components"]["schemas"]["EventDataShape"]["properties"]
-            assert set(message["data"]) <= set(told)
+            properties = body["components"]["schemas"]["EventDataShape"]["properties"]
+            assert set(message["data"]) <= set(properties)
     assert {"job", "volume", "host", "order"} <= families

@@ -51,7 +51,7 @@ def test_a_program_raises_the_pace_once(asking: Program, made: Job) -> None:
     assert (again.status_code, again["Idempotency-Replayed"]) == (202, "true")
     assert pace_of(made) == 4 * MIGRATION_THRESHOLD_SECTORS
     made.refresh_from_db()
-    assert (made.last_actor, made.last_door) == (asking.user, Origin.API)
+    assert (made.last_actor, made.last_origin) == (asking.user, Origin.API)
     assert [line.text for line in made.lines_after(0)] == [f"Speed raised by {asking.user}."]
 
 
@@ -59,8 +59,8 @@ def test_at_its_top_it_is_refused(asking: Program, made: Job) -> None:
     path = f"/jobs/{made.key}/pace"
     for n in range(3):
         assert asking.send("post", path, **{"Idempotency-Key": str(n)}).status_code == 202
-    told = problem(asking.send("post", path, **{"Idempotency-Key": "more"}), 409, "top_pace")
-    assert told["correction"]
+    refusal = problem(asking.send("post", path, **{"Idempotency-Key": "more"}), 409, "top_pace")
+    assert refusal["correction"]
     assert pace_of(made) == 64 * MIGRATION_THRESHOLD_SECTORS
 
 
@@ -70,7 +70,7 @@ def test_at_its_top_it_is_refused(asking: Program, made: Job) -> None:
         ({}, {"state": StepState.DONE}),
         ({}, {"verb": "cache.attach"}),
         ({"cancel_requested": True}, {}),
-        ({"falls_back": True}, {}),
+        ({"is_rolling_back": True}, {}),
         ({"state": State.NEEDS_ATTENTION}, {}),
     ],
 )
@@ -82,7 +82,7 @@ def test_where_no_flush_runs_it_is_refused(
     response = asking.send("post", f"/jobs/{made.key}/pace", **{"Idempotency-Key": "up"})
     assert problem(response, 409, "no_flush")["correction"]
     made.refresh_from_db()
-    assert (pace_of(made), made.last_door) == (None, "")
+    assert (pace_of(made), made.last_origin) == (None, "")
 
 
 def test_it_is_for_operators(made: Job) -> None:

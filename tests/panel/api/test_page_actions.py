@@ -12,7 +12,7 @@ SCREEN = (
     "A person opens the address on a screen; programs read the figures that it shows elsewhere."
 )
 MAIL = (
-    "The test message is of use to whoever reads the mailbox; `manage.py doctor` asks the server."
+    "The test message is of use to the reader of the mailbox; `manage.py doctor` asks the server."
 )
 ROUTES = {
     "adopt": "api-adoptions",
@@ -156,7 +156,7 @@ REASONS = {
     "step-up": OWN,
     "tour": OWN,
     "view-delete": OWN,
-    "volume-live": "It fills a page that somebody looks at, second by second.",
+    "volume-live": "It fills a page that a person looks at, second by second.",
     "view-save": OWN,
 }
 

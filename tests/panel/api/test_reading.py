@@ -110,7 +110,7 @@ def test_the_books_of_a_volume_are_changed_in_part(asking: Program) -> None:
     assert (body["customer"], body["label"], body["external_id"]) == (None, "db", "vps-1")
 
 
-def test_a_volume_goes_to_another_customer_by_way_of_nobody(asking: Program) -> None:
+def test_a_volume_goes_to_another_customer_by_way_of_none(asking: Program) -> None:
     there, acme, zebra = scene(), make.customer("Acme"), make.customer("Zebra")
     path = f"/volumes/{there.volume.key}"
     asking.send("patch", path, {"customer": acme.key})
@@ -195,7 +195,7 @@ def test_a_job_says_whether_it_can_only_go_on_goes_back_or_waits_for_its_time(
     shown = asking.get(f"/jobs/{made.key}").json()
     assert (shown["turned"], shown["falls_back"], shown["not_before"]) == (False, False, None)
     at = datetime(2026, 12, 1, 2, tzinfo=UTC)
-    Job.objects.filter(pk=made.pk).update(turned=True, falls_back=True, not_before=at)
+    Job.objects.filter(pk=made.pk).update(is_irrevocable=True, is_rolling_back=True, not_before=at)
     shown = asking.get(f"/jobs/{made.key}").json()
     assert (shown["turned"], shown["falls_back"]) == (True, True)
     assert shown["not_before"] == "2026-12-01T02:00:00Z"

@@ -78,9 +78,9 @@ def test_above_the_first_version_there_is_a_problem_too(asking: Program, address
 
 
 def test_without_a_token_an_unknown_address_asks_for_one() -> None:
-    nobody = Program(staff("admin").user, "tcl_none")
-    assert nobody.get("/alerts?state=open").status_code == 401
-    assert "Location" not in nobody.get("/alerts")
+    stranger = Program(staff("admin").user, "tcl_none")
+    assert stranger.get("/alerts?state=open").status_code == 401
+    assert "Location" not in stranger.get("/alerts")
 
 
 @pytest.mark.parametrize("name", ["openapi.json", "openapi.yaml"])

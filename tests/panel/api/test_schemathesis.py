@@ -1,4 +1,4 @@
-"""The panel keeps to its description whatever is asked: schemathesis, as an admin, as somebody of a
+"""The panel keeps to its description whatever is asked: schemathesis, as an admin, as a member of a
 customer, with a token that only reads, with none, and as the billing system, which signs its calls.
 
 A short run is part of `make test`. `make fuzz-api` is the whole one: all phases, with links, at
@@ -73,7 +73,7 @@ parameters = {{ "path.key" = {{ dictionary = "{noun}", probability = 0.8 }} }}
 
 
 def configuration(people: Cast) -> str:
-    """Of schemathesis: keys that are asked for, most of the time, instead of what nobody has."""
+    """Of schemathesis: keys that are asked for, most of the time, instead of missing ones."""
     keys = {noun: str(people.ids[name]) for noun, name in NOUNS.items()}
     named = "\n".join(f'{noun} = {{ values = ["{key}"] }}' for noun, key in keys.items())
     return CONFIGURATION.format(dictionaries=named) + "".join(
@@ -83,7 +83,7 @@ def configuration(people: Cast) -> str:
 
 @pytest.fixture(autouse=True)
 def _at_full_speed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No limits of rate, nobody waits for a job that no worker takes, and no message leaves."""
+    """No limits of rate, no request waits for a job that no worker takes, and no message leaves."""
     settings.TIERCEL_API_TOKEN_RATE = settings.TIERCEL_API_ADDRESS_RATE = 100_000
     settings.ALLOWED_HOSTS = ["*"]
     monkeypatch.setattr(rate_limits, "LIMITS", Limits())
@@ -139,8 +139,8 @@ def run(url: str, token: str, phases: str, folder: Path) -> dict[str, Any]:
     )
     connections.close_all()
     print(done.stdout[-20_000:], done.stderr[-4000:])
-    told: dict[str, Any] = json.loads(report.read_text())
-    return told
+    results: dict[str, Any] = json.loads(report.read_text())
+    return results
 
 
 def description(*, signed: bool) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def delete_all_but(before: set[str], asking: Program) -> None:
 
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("who", ["admin", "customer", "reader", "nobody", "billing"])
+@pytest.mark.parametrize("who", ["admin", "customer", "reader", "stranger", "billing"])
 def test_whatever_is_asked_is_answered_as_described(
     who: str, live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,7 +226,7 @@ def test_whatever_is_asked_is_answered_as_described(
         "admin": people.bearers["admin"]["Authorization"].removeprefix("Bearer "),
         "customer": people.bearers["owner"]["Authorization"].removeprefix("Bearer "),
         "reader": program(User.objects.get(email="admin@provider.org"), "read").text,
-        "nobody": "",
+        "stranger": "",
         "billing": "",
     }
     (tmp_path / "schemathesis.toml").write_text(configuration(people))

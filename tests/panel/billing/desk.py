@@ -1,4 +1,4 @@
-"""A billing system's desk: signs calls, and answers messages as it is told."""
+"""A billing system's desk: signs calls, and answers messages as the test says."""
 
 from __future__ import annotations
 

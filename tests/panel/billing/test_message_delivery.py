@@ -32,14 +32,14 @@ REFUSE = {"decision": "refuse", "reason": "Your card was declined."}
 
 @pytest.fixture(autouse=True)
 def billing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """There is one; the tasks that workers were told of."""
+    """There is one; the tasks that workers were notified of."""
     settings.TIERCEL_BILLING_URL = "http://localhost:9/hook"
     settings.TIERCEL_BILLING_SECRETS = [SECRET]
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     settings.TIERCEL_MANDATE_REQUIRED = False
-    told: list[Any] = []
-    monkeypatch.setattr(notify_workers, "send", lambda *args: told.append(args) or True)
-    return told
+    sent_tasks: list[Any] = []
+    monkeypatch.setattr(notify_workers, "send", lambda *args: sent_tasks.append(args) or True)
+    return sent_tasks
 
 
 @pytest.fixture
@@ -257,7 +257,7 @@ def test_a_slow_billing_system_holds_up_a_few_workers_and_no_more(order: Order) 
         busy.close()
 
 
-def test_questions_that_nobody_waits_for_are_forgotten_and_what_was_given_up_is_not(
+def test_questions_without_a_waiting_order_are_forgotten_and_what_was_given_up_is_not(
     order: Order,
 ) -> None:
     authorisation.cancel_order(order, None)

@@ -63,7 +63,7 @@ class Agreed:
     back: tuple[CachePlan | None, int] = (None, 0)
     is_for_later: bool = False
     cache_bytes: int = 0
-    """What the volume had on SSD when the work began, whoever had set it up."""
+    """What the volume had on SSD when the work began, no matter who had set it up."""
     is_from_trial: bool = False
     undoes: int | None = None
 

@@ -215,7 +215,7 @@ def test_a_link_signs_an_owner_in_and_leads_to_the_plans() -> None:
     assert said["seconds"] == 60
 
 
-def test_a_link_is_told_once_and_kept_nowhere() -> None:
+def test_a_link_is_shown_once_and_kept_nowhere() -> None:
     acme()
     token = ok(call("login-link", ACME, id="link"))["url"].rpartition("/")[2]
     problem(call("login-link", ACME, id="link"), 409, "told_once")
@@ -267,7 +267,7 @@ def test_terminate_switches_volumes_off_by_jobs_and_bars_the_customer() -> None:
         {"job": retiring.key, "volume": there.volume.key, "state": State.QUEUED}
     ]
     assert said["undo_hours"] == there.there.host.undo_hours
-    assert (retiring.kind, retiring.door) == (Kind.RETIRE_VOLUME, Origin.API)
+    assert (retiring.kind, retiring.origin) == (Kind.RETIRE_VOLUME, Origin.API)
     assert retiring.token == "billing"
     assert Customer.objects.get().suspended_at is not None
     assert ok(call("terminate", ACME), 202)["jobs"] == said["jobs"]
@@ -306,10 +306,10 @@ def test_a_change_of_plan_is_an_order_without_authorisation(settings: Settings) 
     acme()
     fast = plan()
     said = {"volume_external_id": "v-1", "plan": "Fast", "price_minor": 490, "currency": "EUR"}
-    told = ok(call("change-plan", said, id="change1"), 202)
+    answer = ok(call("change-plan", said, id="change1"), 202)
     order = Order.objects.get()
-    assert (told["order"], told["job"]) == (order.key, Job.objects.get().key)
-    assert (order.state, order.to_plan, order.door) == (OrderState.RUNNING, fast, Origin.API)
+    assert (answer["order"], answer["job"]) == (order.key, Job.objects.get().key)
+    assert (order.state, order.to_plan, order.origin) == (OrderState.RUNNING, fast, Origin.API)
     assert ok(call("change-plan", said, id="change1"), 202)["order"] == order.key
     problem(call("change-plan", said), 409, "order_running")
     assert Order.objects.count() == 1
@@ -391,8 +391,12 @@ def test_a_pending_order_is_refused_later_and_nothing_is_done(pending: Order) ->
 def test_the_status_tells_when_it_is_over(pending: Order) -> None:
     assert ok(call("status", {"order": pending.key}, id="poll"), 202)["state"] == "pending"
     authorisation.refuse(pending, "No funds.")
-    told = call("status", {"order": pending.key}, id="poll").json()
-    assert (told["result"], told["state"], told["reason"]) == ("error", "refused", "No funds.")
+    answer = call("status", {"order": pending.key}, id="poll").json()
+    assert (answer["result"], answer["state"], answer["reason"]) == (
+        "error",
+        "refused",
+        "No funds.",
+    )
     assert not BillingCall.objects.exists()
 
 
@@ -410,7 +414,7 @@ def test_the_lines_of_a_month_are_those_that_were_sent(settings: Settings) -> No
     finish(order)
     month = f"{order.created_at:%Y-%m}"
     [line] = ok(call("usage-lines", {**ACME, "month": month}))["lines"]
-    told = Message.objects.get(type=MessageType.USAGE).payload["data"]
-    assert line == told
+    sent = Message.objects.get(type=MessageType.USAGE).payload["data"]
+    assert line == sent
     assert ok(call("usage-lines", {**ACME, "month": "2020-01"}))["lines"] == []
     problem(call("usage-lines", {**ACME, "month": "2020-13"}), 422, "invalid")

@@ -86,7 +86,7 @@ def test_a_plan_that_staff_gave_costs_what_it_costs() -> None:
 
 def test_what_was_sold_before_there_were_orders_keeps_its_price() -> None:
     acme, fast = shop(), plan()
-    sold = job(acme.there, cache_plan=fast, price_minor=390, currency="EUR", door="portal")
+    sold = job(acme.there, cache_plan=fast, price_minor=390, currency="EUR", origin="portal")
     end(sold)
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
     assert months() == [("Fast", 390)]
@@ -150,7 +150,7 @@ def test_a_dearer_order_at_work_over_the_turn_of_the_month_pays_for_the_old_plan
     bought(acme, plan(), MAY)
     order = buy(acme, plan("Faster", price_minor=990), by="billing")
     Order.objects.filter(pk=order.pk).update(created_at=JUNE - timedelta(seconds=9))
-    # Its job is done, and nobody has looked at the order yet.
+    # Its job is done, and no task has looked at the order yet.
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=order.to_plan)
     assert months() == [("Fast", 490)]
     order.refresh_from_db()

@@ -247,8 +247,8 @@ def test_a_customer_enters_the_panel_from_whmcs(whmcs: Whmcs, there: Scene) -> N
     answer = whmcs.call("tiercel_ServiceSingleSignOn")
     assert answer["success"] is True
     assert answer["redirectTo"].startswith(whmcs.panel)
-    nobody = whmcs.call("tiercel_ServiceSingleSignOn", userid=43)
-    assert nobody["success"] is False and nobody["errorMsg"]
+    stranger = whmcs.call("tiercel_ServiceSingleSignOn", userid=43)
+    assert stranger["success"] is False and stranger["errorMsg"]
 
 
 def test_the_connection_is_tried_with_the_secret(whmcs: Whmcs) -> None:
@@ -381,8 +381,8 @@ def test_without_a_secret_of_its_own_the_hook_takes_nothing(
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "hunter2"])
 def test_without_a_secret_the_module_calls_nothing(whmcs: Whmcs, there: Scene, secret: str) -> None:
-    told = whmcs.call("tiercel_CreateAccount", customfields=named(there), serverpassword=secret)
-    assert "TIERCEL_BILLING_IN_SECRETS" in told
+    answer = whmcs.call("tiercel_CreateAccount", customfields=named(there), serverpassword=secret)
+    assert "TIERCEL_BILLING_IN_SECRETS" in answer
     assert not Customer.objects.exists()
 
 

@@ -242,7 +242,7 @@ STRENGTHS = """([moment, classes]) => {
 """How strong the colour of a class of latencies is at a moment, in milliseconds since 1970."""
 
 
-def test_the_map_of_latencies_is_drawn_where_io_was_and_told_in_words(
+def test_the_map_of_latencies_is_drawn_where_io_was_and_described_in_words(
     browser: Browser, served: str
 ) -> None:
     there = sampled(cached=True)

@@ -54,8 +54,8 @@ def test_figures_and_rows_renew_in_place_and_the_focus_stays(browser: Browser, s
     assert page.evaluate("window.shifted || 0") < 0.01
     expect(link).to_be_focused()
     end(job(there), State.FAILED, error={"code": "no_space", "message": "no room."})
-    told = page.locator(".attention-what")
-    expect(told).to_contain_text("Add cache failed: no room.", timeout=PATIENCE_MS)
+    attention = page.locator(".attention-what")
+    expect(attention).to_contain_text("Add cache failed: no room.", timeout=PATIENCE_MS)
     expect(link).to_be_focused()
     assert complaints == []
     context.close()

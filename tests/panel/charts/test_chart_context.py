@@ -383,13 +383,13 @@ def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
     )
 
 
-def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
+def test_a_new_volume_shows_when_its_first_point_comes(staff: Client) -> None:
     text = page(staff, scene().volume)
     assert "The first data point appears in about 20 s" in text
     assert "<table class" not in text[text.index('id="charts"') : text.index("chart.umd")]
 
 
-def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
+def test_a_silent_volume_does_not_ask_to_wait_for_a_first_point(staff: Client) -> None:
     volume = sampled(age=timedelta(hours=3)).volume
     text = page(staff, volume, range="1h")
     assert 'data-charts-nearest="last"> No data for this period. Latest data:' in text
@@ -404,7 +404,7 @@ def test_a_volume_that_is_not_created_yet_has_no_charts(staff: Client) -> None:
     assert 'id="charts"' not in page(staff, volume)
 
 
-def test_customers_are_told_in_plain_words(rf: RequestFactory) -> None:
+def test_customers_read_plain_words(rf: RequestFactory) -> None:
     volume = sampled().volume
     for person, is_customer in ((make.user(), True), (make.staff_user(), False)):
         request = rf.get("/")

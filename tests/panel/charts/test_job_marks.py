@@ -99,8 +99,8 @@ def test_members_see_their_own_changes_in_their_words(client: Client) -> None:
     Member.objects.create(customer=there.volume.customer, user=person, role="viewer")
     plan = CachePlan.objects.create(name="Swift", size_bytes=2**31, price_minor=490, currency="EUR")
     end(job(there, kind="tag-volume"))
-    end(job(there, door=Origin.PORTAL, cache_plan=plan))
-    job(there, kind="remove-cache", door=Origin.PORTAL)
+    end(job(there, origin=Origin.PORTAL, cache_plan=plan))
+    job(there, kind="remove-cache", origin=Origin.PORTAL)
     client.force_login(person)
     found = marks(client, there)
     assert [(mark["label"], mark["url"], mark["key"]) for mark in found] == [

@@ -56,7 +56,7 @@ def test_of_a_volume_at_rest_the_first_chart_alone_is_drawn() -> None:
     assert found["latencies"].lack is found["throughput"].lack is ChartLack.AT_REST
 
 
-def test_what_was_not_counted_is_told_apart_from_rest() -> None:
+def test_what_was_not_counted_is_distinguished_from_rest() -> None:
     found = begun(measured(read_iops=40.0, cache_size_bytes=1.0))
     assert found["latencies"].lack is ChartLack.NO_LATENCIES
     assert found["throughput"].lack is ChartLack.NO_FIGURES

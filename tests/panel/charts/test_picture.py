@@ -114,7 +114,7 @@ def test_another_volume_is_laid_over_by_its_name_or_its_key(staff: Client) -> No
         assert found["over"]["t0"] == found["t0"]
 
 
-@pytest.mark.parametrize("text", ["", "nobody's", "twice"])
+@pytest.mark.parametrize("text", ["", "unknown", "twice"])
 def test_an_unknown_or_ambiguous_volume_is_reported(staff: Client, text: str) -> None:
     there = reading(scene(), 100)
     for _ in range(2):
@@ -184,7 +184,7 @@ def test_a_customer_compares_with_the_changes_that_they_see(client: Client) -> N
     person = make.user()
     Member.objects.create(customer=there.volume.customer, user=person, role="viewer")
     plan = CachePlan.objects.create(name="Swift", size_bytes=2**31, price_minor=490, currency="EUR")
-    own = ended(job(there, door=Origin.PORTAL, cache_plan=plan), 36, 34)
+    own = ended(job(there, origin=Origin.PORTAL, cache_plan=plan), 36, 34)
     hidden = ended(job(there, kind="tag-volume"), 36, 34)
     client.force_login(person)
     asked = {"over": "job", "range": "15m"}

@@ -68,8 +68,8 @@ def test_without_a_yes_nothing_is_done(
 ) -> None:
     meanwhile(carried_out())
     plan = tiercel("cache", "plan", there.volume.key, "--size", "1G", "--json").data["key"]
-    nobody = tiercel("cache", "apply", plan)
-    assert nobody.code == ExitCode.USAGE and "--yes" in nobody.error
+    unconfirmed = tiercel("cache", "apply", plan)
+    assert unconfirmed.code == ExitCode.USAGE and "--yes" in unconfirmed.error
     typed("n\n")
     refused = tiercel("cache", "apply", plan)
     assert refused.code == ExitCode.INTERRUPTED

@@ -35,7 +35,7 @@ def test_events_are_listed_from_a_place_on(tiercel: Tiercel, there: Scene) -> No
     events = [json.loads(each) for each in later.out.splitlines()]
     assert [each["type"] for each in events][-1] == "job.succeeded"
     assert place not in [each["id"] for each in events]
-    gone = tiercel(*tail, "--after", "evt_nobody")
+    gone = tiercel(*tail, "--after", "evt_unknown")
     assert gone.code == ExitCode.REFUSED and "cursor=latest" in gone.error
 
 

@@ -45,8 +45,8 @@ def test_an_order_shows_its_money_before_it_is_placed(tiercel: Tiercel, acme: Sh
     quote = tiercel(*place, "--dry-run")
     assert quote.code == 0, quote.error
     assert "4.90 EUR" in quote.out
-    nobody = tiercel(*place)
-    assert nobody.code == ExitCode.USAGE and "4.90 EUR" in nobody.error
+    unconfirmed = tiercel(*place)
+    assert unconfirmed.code == ExitCode.USAGE and "4.90 EUR" in unconfirmed.error
     assert tiercel("orders", "list").out == "No orders.\n"
     unknown = tiercel("orders", "place", acme.volume.key, "Turbo")
     assert unknown.code == ExitCode.NOT_FOUND and sold.name in unknown.error

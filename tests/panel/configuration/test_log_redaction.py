@@ -30,7 +30,7 @@ TOKEN = "3-cyq9x1-0123456789abcdef:w_Z"
 
 
 def paths() -> list[str]:
-    """The address of every route that lets in whoever has it."""
+    """The address of every route that lets in anyone who has it."""
     paths = []
     for name in LINKS:
         for pattern, _ in get_resolver().reverse_dict.getlist(name)[0][0]:

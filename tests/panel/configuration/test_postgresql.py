@@ -30,9 +30,9 @@ def read(moment: str) -> object:
     ],
 )
 def test_a_moment_is_read_to_the_microsecond_and_in_utc(moment: str, found: datetime) -> None:
-    told = read(moment)
-    assert told == found
-    assert isinstance(told, datetime) and told.tzinfo is UTC
+    moment_read = read(moment)
+    assert moment_read == found
+    assert isinstance(moment_read, datetime) and moment_read.tzinfo is UTC
 
 
 @pytest.mark.parametrize("moment", ["infinity", "0044-03-15 00:00:00+00 BC"])

@@ -1,4 +1,4 @@
-"""What lies in Redis is read as data, whoever wrote it."""
+"""What lies in Redis is read as data, no matter who wrote it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from panel.configuration import redis_client
 
 
 class Payload:
-    """Code, to whoever unpickles it."""
+    """Code, where it is unpickled."""
 
     def __init__(self, place: Path) -> None:
         self.place = place

@@ -77,7 +77,7 @@ def test_a_header_that_cannot_be_sent_is_not_repeated(there: str, value: str) ->
     assert "VERYSECRET" not in str(failure.value)
 
 
-def test_what_another_service_says_is_not_told() -> None:
+def test_what_another_service_says_is_not_repeated() -> None:
     with (
         listening(b"SSH-2.0-OpenSSH_9.2p1 Debian\r\n") as url,
         pytest.raises(NoResponse, match=r"The answer is not HTTP\.\Z"),
@@ -127,7 +127,7 @@ def test_a_redirect_is_an_answer_and_not_followed(there: str, seen: list[dict[st
     assert [each["path"] for each in seen] == ["/302"]
 
 
-def test_nobody_there_is_no_answer() -> None:
+def test_a_server_that_is_away_gives_no_answer() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(NoResponse, match="refused"):

@@ -55,18 +55,18 @@ def texts_of(page: str) -> list[str]:
     return reader.texts + reader.attributes
 
 
-def _strings(told: Any) -> Iterator[str]:
+def _strings(part: Any) -> Iterator[str]:
     """Those of a chart's panel and of the script's texts that are for people."""
-    if isinstance(told, dict):
-        for name, value in told.items():
+    if isinstance(part, dict):
+        for name, value in part.items():
             if name in ("name", "colour", "dash", "scale"):
                 continue
             yield from _strings(value)
-    elif isinstance(told, list):
-        for value in told:
+    elif isinstance(part, list):
+        for value in part:
             yield from _strings(value)
-    elif isinstance(told, str) and told:
-        yield told
+    elif isinstance(part, str) and part:
+        yield part
 
 
 def marked(text: str) -> str:

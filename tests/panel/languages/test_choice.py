@@ -79,7 +79,7 @@ def test_staff_and_the_api_speak_english(admin_client: Client, acme: Shop) -> No
         text = admin_client.get(path, headers=GERMAN).content.decode()
         assert "Meine" not in text
         assert "kostenlos" not in text
-    refusal = browser(acme.owner).get("/api/v1/volumes/nobody/", headers=GERMAN)
+    refusal = browser(acme.owner).get("/api/v1/volumes/unknown/", headers=GERMAN)
     assert "Nicht" not in refusal.content.decode()
 
 
@@ -148,7 +148,7 @@ def test_a_sign_in_remembers_the_language_of_its_browser(
     assert user.language == language
 
 
-def test_times_are_told_in_the_zone_of_the_browser_and_read_in_it() -> None:
+def test_times_are_shown_in_the_zone_of_the_browser_and_read_in_it() -> None:
     there, client = scene(), browser(make.staff_user())
     job(there, created_at=datetime(2026, 7, 1, 12, tzinfo=UTC))
     address = reverse("job", args=[Job.objects.get().key])
@@ -171,7 +171,7 @@ def test_a_zone_that_there_is_not_is_utc(zone: str) -> None:
     assert "Since (UTC)" in client.get(reverse("trail")).content.decode()
 
 
-def test_programs_are_told_times_in_utc() -> None:
+def test_programs_get_times_in_utc() -> None:
     client = browser(make.staff_user())
     job(scene(), created_at=datetime(2026, 7, 1, 12, tzinfo=UTC))
     client.cookies[ZONE_COOKIE] = "Europe/Berlin"

@@ -241,8 +241,8 @@ def test_every_text_of_a_volume_is_asked_a_translation_for_in_each_state(
         for order in Order.objects.all():
             paths.append(reverse("my-order", args=[order.key]))
             paths.append(reverse("my-order-revert", args=[order.key]))
-        told_on = {path: strange(read(client, path)) for path in paths}
-    assert {path: texts for path, texts in told_on.items() if texts} == {}
+        strange_on = {path: strange(read(client, path)) for path in paths}
+    assert {path: texts for path, texts in strange_on.items() if texts} == {}
 
 
 @pytest.mark.django_db

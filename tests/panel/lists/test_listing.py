@@ -26,7 +26,7 @@ from panel.staff.volumes import list_pages
 from storage.models import Customer, Host, Volume
 from tests import make
 from tests.benchmark_scene import EVENING, make_benchmark
-from tests.panel.deliveries.alerts.telling import alert
+from tests.panel.deliveries.alerts.alert_messages import alert
 from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db

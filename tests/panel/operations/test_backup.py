@@ -33,7 +33,7 @@ from tests import make
 from tests.benchmark_scene import EVENING, make_benchmark
 from tests.conftest import drop, this_run, url_of
 from tests.jobs.engine.test_transitions import job as job_in
-from tests.panel.deliveries.alerts.telling import alert, event, mail_route
+from tests.panel.deliveries.alerts.alert_messages import alert, event, mail_route
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
@@ -222,10 +222,12 @@ def test_what_was_unsent_at_the_backup_is_not_sent_to_people_after_the_restore(
         (quiet.pk, True, True, ""),
         (done.pk, False, True, ""),
     ]
-    # What nobody had written a message about yet is listed too.
+    # What had no message yet is listed too.
     assert [each[1:] for each in fates[3:]] == [(True, False, held)]
     assert rows(
-        there, "owner", "SELECT count(*) FROM jobs_alertevent WHERE is_told AND routed_at IS NULL"
+        there,
+        "owner",
+        "SELECT count(*) FROM jobs_alertevent WHERE is_notified AND routed_at IS NULL",
     ) == [(0,)]
     fate = "SELECT id, given_up_at IS NULL FROM "
     assert rows(there, "owner", f"{fate} panel_notice") == [(notice.pk, False)]

@@ -183,15 +183,15 @@ def test_a_full_disk_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class MailServer(socketserver.StreamRequestHandler):
-    """Answers as one, and writes down what it is told."""
+    """Answers as one, and writes down what it gets."""
 
-    told: ClassVar[list[str]] = []
+    received: ClassVar[list[str]] = []
 
     def handle(self) -> None:
         self.wfile.write(b"220 mail.example.org\r\n")
         for line in self.rfile:
             word = line.decode().split()[0].upper()
-            self.told.append(word)
+            self.received.append(word)
             self.wfile.write(b"221 Bye\r\n" if word == "QUIT" else b"250 mail.example.org\r\n")
 
 
@@ -202,7 +202,7 @@ def test_the_mail_server_is_asked_and_sent_nothing(settings: Settings) -> None:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(server.handle_request)
             assert doctor.check("mail").is_ok
-    assert MailServer.told == ["EHLO", "QUIT"]
+    assert MailServer.received == ["EHLO", "QUIT"]
     finding = doctor.check("mail")
     assert "TIERCEL_SMTP_HOST" in finding.correction
 

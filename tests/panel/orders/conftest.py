@@ -11,8 +11,8 @@ from tests.panel.orders.month import something_left_to_charge as something_left_
 
 @pytest.fixture(autouse=True)
 def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The jobs that a worker was told of."""
+    """The jobs that a worker was notified of."""
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
-    told: list[int] = []
-    monkeypatch.setattr(notify_workers, "job", told.append)
-    return told
+    notified: list[int] = []
+    monkeypatch.setattr(notify_workers, "job", notified.append)
+    return notified

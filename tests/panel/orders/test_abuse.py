@@ -1,4 +1,4 @@
-"""What somebody would try who wants a cache for nothing, or another's."""
+"""What a person would try who wants a cache for nothing, or another's."""
 
 from __future__ import annotations
 

@@ -62,10 +62,10 @@ def test_one_decision_is_taken_and_one_end_is_reported(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.TIERCEL_BILLING_URL = "https://billing.example"
-    told: list[str] = []
+    sent: list[str] = []
     for name in ("refused", "completed"):
         monkeypatch.setattr(
-            getattr(events, name), "send", lambda sender, order, name=name: told.append(name)
+            getattr(events, name), "send", lambda sender, order, name=name: sent.append(name)
         )
     made = buy(shop(), plan())
 
@@ -79,7 +79,7 @@ def test_one_decision_is_taken_and_one_end_is_reported(
         end(Job.objects.get())
         at_once(3, lambda n: due_orders.sweep_orders())
     made.refresh_from_db()
-    assert told == [made.state]
+    assert sent == [made.state]
 
 
 def test_an_order_and_an_inventory_of_its_host_that_come_at_once_are_both_stored(

@@ -1,4 +1,4 @@
-"""The word an order waits for is taken once, whoever says it."""
+"""The word an order waits for is taken once, no matter who says it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def asked(settings: Settings) -> Order:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def notified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the events, as they come."""
     names: list[str] = []
     for name in ("completed", "failed", "refused", "cancelled"):
@@ -64,7 +64,7 @@ def test_approved_twice_it_begins_once(asked: Order, sent: list[int]) -> None:
 
 
 def test_refused_the_reason_is_the_customers_and_nothing_is_charged(
-    asked: Order, told: list[str]
+    asked: Order, notified: list[str]
 ) -> None:
     assert authorisation.refuse(asked, " Your card has expired. ")
     assert (asked.state, asked.reason_code) == (OrderState.REFUSED, "refused")
@@ -72,7 +72,7 @@ def test_refused_the_reason_is_the_customers_and_nothing_is_charged(
     assert asked.ended_at is not None
     assert job_of(asked).state == State.CANCELLED
     assert asked.volume.cache_plan is None
-    assert told == ["refused refused"]
+    assert notified == ["refused refused"]
     assert not authorisation.approve(asked)
     assert job_of(asked).state == State.CANCELLED
 
@@ -89,7 +89,7 @@ def test_after_pending_either_word_counts(asked: Order) -> None:
     assert authorisation.approve(asked)
 
 
-def test_without_an_answer_in_time_the_order_is_refused(asked: Order, told: list[str]) -> None:
+def test_without_an_answer_in_time_the_order_is_refused(asked: Order, notified: list[str]) -> None:
     due_orders.sweep_orders()
     asked.refresh_from_db()
     assert asked.state == OrderState.AUTHORISING
@@ -100,7 +100,7 @@ def test_without_an_answer_in_time_the_order_is_refused(asked: Order, told: list
     assert (asked.state, asked.reason_code) == (OrderState.REFUSED, "billing_timeout")
     assert "Nothing was charged" in asked.reason
     assert job_of(asked).state == State.CANCELLED
-    assert told == ["refused refused"]
+    assert notified == ["refused refused"]
 
 
 def test_a_provider_who_trusts_lets_it_begin_then(asked: Order, settings: Settings) -> None:
@@ -141,13 +141,15 @@ def test_a_mandate_that_covers_the_order_itself_and_no_more_lets_it_begin(
 
 
 @pytest.mark.parametrize("is_pending", [False, True])
-def test_a_customer_thinks_better_of_it(asked: Order, told: list[str], is_pending: bool) -> None:
+def test_a_customer_thinks_better_of_it(
+    asked: Order, notified: list[str], is_pending: bool
+) -> None:
     if is_pending:
         authorisation.hold_order(asked)
     authorisation.cancel_order(asked, Requester(asked.actor, None))
     assert asked.state == OrderState.CANCELLED
     assert job_of(asked).state == State.CANCELLED
-    assert told == ["cancelled cancelled"]
+    assert notified == ["cancelled cancelled"]
 
 
 def test_once_it_runs_or_is_over_it_is_too_late() -> None:
@@ -161,11 +163,11 @@ def test_once_it_runs_or_is_over_it_is_too_late() -> None:
             finish(running)
 
 
-def test_staff_who_cancel_the_waiting_job_end_the_order(asked: Order, told: list[str]) -> None:
+def test_staff_who_cancel_the_waiting_job_end_the_order(asked: Order, notified: list[str]) -> None:
     submission.cancel(job_of(asked), None)
     due_orders.sweep_orders()
     asked.refresh_from_db()
     assert (asked.state, asked.reason_code) == (OrderState.FAILED, "stopped")
     assert "stopped by your provider" in asked.reason
     assert not authorisation.approve(asked)
-    assert told == ["failed failed"]
+    assert notified == ["failed failed"]

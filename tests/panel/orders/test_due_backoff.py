@@ -1,4 +1,4 @@
-"""What is in the way of an order is waited for less and less impatiently, and told once."""
+"""What is in the way of an order is waited for less and less impatiently, and reported once."""
 
 from __future__ import annotations
 
@@ -108,5 +108,5 @@ def test_a_trial_that_cannot_be_taken_back_yet_waits_too(
     assert Order.objects.filter(intent=Intent.REVERT, reverts=tried).exists()
     tried.refresh_from_db()
     assert (tried.again_at, tried.obstacle) == (None, "")
-    told = [line for line in caplog.messages if tried.key in line]
-    assert len(told) == 2
+    lines = [line for line in caplog.messages if tried.key in line]
+    assert len(lines) == 2

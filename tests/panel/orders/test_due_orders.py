@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def notified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The events, as they come."""
     names: list[str] = []
     for name in ("completed", "failed"):
@@ -39,7 +39,7 @@ def job_of(order: Order) -> Job:
     return Job.objects.get(pk=order.job.pk)
 
 
-def test_while_the_job_works_or_needs_a_person_the_order_runs(told: list[str]) -> None:
+def test_while_the_job_works_or_needs_a_person_the_order_runs(notified: list[str]) -> None:
     made = buy(shop(), plan())
     for state in (State.RUNNING, State.WAITING, State.NEEDS_ATTENTION):
         lease = {"lease_owner": "w", "lease_until": timezone.now()}
@@ -47,11 +47,11 @@ def test_while_the_job_works_or_needs_a_person_the_order_runs(told: list[str]) -
         due_orders.sweep_orders()
         made.refresh_from_db()
         assert made.state == OrderState.RUNNING
-    assert told == []
+    assert notified == []
 
 
 def test_a_job_that_succeeded_completes_it_once_however_often_it_is_looked_at(
-    settings: Settings, told: list[str]
+    settings: Settings, notified: list[str]
 ) -> None:
     settings.TIERCEL_REVERT_DAYS = 14
     made = buy(shop(), plan())
@@ -65,12 +65,12 @@ def test_a_job_that_succeeded_completes_it_once_however_often_it_is_looked_at(
     assert made.ended_at is not None
     assert made.revert_until is not None
     assert made.revert_until - made.ended_at == timedelta(days=14)
-    assert told == ["completed"]
+    assert notified == ["completed"]
 
 
 @pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED])
 def test_a_job_that_did_not_succeed_fails_it_in_the_customers_words(
-    state: State, told: list[str]
+    state: State, notified: list[str]
 ) -> None:
     acme = shop()
     made = buy(acme, plan())
@@ -82,7 +82,7 @@ def test_a_job_that_did_not_succeed_fails_it_in_the_customers_words(
     assert clean(made.reason)
     assert made.revert_until is None
     assert acme.volume.cache_plan is None
-    assert told == ["failed"]
+    assert notified == ["failed"]
 
 
 def test_a_failed_order_is_out_of_the_way_of_the_next() -> None:
@@ -92,7 +92,7 @@ def test_a_failed_order_is_out_of_the_way_of_the_next() -> None:
 
 
 def test_an_order_whose_worker_died_ends_with_the_worker_that_takes_over(
-    told: list[str], monkeypatch: pytest.MonkeyPatch
+    notified: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acme = shop()
     made = buy(acme, plan())
@@ -113,7 +113,7 @@ def test_an_order_whose_worker_died_ends_with_the_worker_that_takes_over(
     due_orders.sweep_orders()
     made.refresh_from_db()
     assert made.state == OrderState.COMPLETED
-    assert told == ["completed"]
+    assert notified == ["completed"]
 
 
 @pytest.mark.parametrize("error", [ValueError, IntegrityError, OperationalError])

@@ -87,21 +87,21 @@ def test_every_offer_but_what_the_volume_has_is_spoken_of_in_one_query(
 ) -> None:
     _, found = shelf()
     with django_assert_num_queries(1):
-        told = expectations(USE, found)
-    assert set(told) == {offer.key for offer in found if offer.plan is not None}
-    assert {each.kind for each in told.values()} == {"unknown"}
+        expected = expectations(USE, found)
+    assert set(expected) == {offer.key for offer in found if offer.plan is not None}
+    assert {each.kind for each in expected.values()} == {"unknown"}
 
 
 def test_five_proofs_of_similar_volumes_are_what_to_expect() -> None:
     similar = [result(n, volume_bytes=8 * GIB, cache_bytes=GIB) for n in range(5)]
     _, found = shelf()
-    told = expectations(USE, found, source=lambda: similar)
-    assert [told[offer.key].kind for offer in found[1:]] == ["similar", "similar"]
+    expected = expectations(USE, found, source=lambda: similar)
+    assert [expected[offer.key].kind for offer in found[1:]] == ["similar", "similar"]
 
 
 def test_only_ready_proofs_of_a_first_cache_are_results() -> None:
     first, second = make.volume(), make.volume()
-    told = proven(first)
+    ready = proven(first)
     proven(make.volume(), hit_rate_before=0.3)  # a cache without a plan
     proven(second, hit_rate_after=None)
     bigger = proven(make.volume())
@@ -110,7 +110,7 @@ def test_only_ready_proofs_of_a_first_cache_are_results() -> None:
     Proof.objects.filter(pk=waiting.pk).update(state=ProofState.MEASURING, verdict="")
     assert measured() == [
         SimilarVolume(
-            customer=told.order.customer_id,
+            customer=ready.order.customer_id,
             volume_bytes=8 * GIB,
             cache_bytes=GIB,
             read_iops=2.0,

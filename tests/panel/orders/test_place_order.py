@@ -35,7 +35,7 @@ def test_an_order_has_its_job_its_price_and_its_charge(sent: list[int]) -> None:
     assert made.expected == {"hit_rate": 0.8}
     work = Job.objects.get()
     assert made.job == work
-    assert (work.kind, work.door, work.actor) == (Kind.ADD_CACHE, Origin.PORTAL, acme.owner)
+    assert (work.kind, work.origin, work.actor) == (Kind.ADD_CACHE, Origin.PORTAL, acme.owner)
     assert (work.cache_plan, work.price_minor, work.awaits) == (fast, 490, "")
     assert sent == [work.pk]
     assert acme.volume.cache_plan is None
@@ -218,8 +218,8 @@ def test_what_the_billing_system_orders_itself_it_is_not_asked_about(settings: S
     settings.TIERCEL_BILLING_URL = "https://billing.example"
     settings.TIERCEL_MANDATE_REQUIRED = True
     acme, fast = shop(), plan()
-    made = buy(acme, fast, actor=None, by="billing", door=Origin.API)
-    assert (made.state, made.door, made.actor) == (OrderState.RUNNING, Origin.API, None)
+    made = buy(acme, fast, actor=None, by="billing", origin=Origin.API)
+    assert (made.state, made.origin, made.actor) == (OrderState.RUNNING, Origin.API, None)
 
 
 def test_a_preview_says_the_price_or_the_refusal_and_writes_nothing(settings: Settings) -> None:

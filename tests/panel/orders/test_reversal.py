@@ -120,7 +120,7 @@ def test_back_to_a_plan_sold_no_more_at_the_price_it_had(
 def test_back_to_what_was_sold_before_there_were_orders_at_the_price_it_had(
     acme: Shop, fast: CachePlan
 ) -> None:
-    end(job(acme.there, cache_plan=fast, price_minor=390, currency="EUR", door="portal"))
+    end(job(acme.there, cache_plan=fast, price_minor=390, currency="EUR", origin="portal"))
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
     has_cache(acme)
     bigger = buy(acme, plan("Big", price_minor=990, size_bytes=4 * 2**30))

@@ -20,7 +20,7 @@ from tests.scene import end
 pytestmark = pytest.mark.django_db
 
 
-def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
+def test_a_member_orders_cancels_goes_back_and_the_other_members_are_notified(
     settings: Settings,
 ) -> None:
     settings.TIERCEL_MANDATE_REQUIRED = True

@@ -21,7 +21,7 @@ from tests.scene import end
 
 
 def buy(acme: Shop, plan: CachePlan | None, **fields: Any) -> Order:
-    """The owner orders it, at once unless told otherwise."""
+    """The owner orders it, at once by default."""
     asked = {"volume": acme.volume, "plan": plan, "actor": acme.owner, "when": "now", **fields}
     return place_order(OrderRequest(**asked))
 
@@ -44,7 +44,7 @@ def finish(order: Order, state: State = State.SUCCEEDED, **fields: Any) -> None:
 
 
 def has_cache(acme: Shop, **fields: Any) -> None:
-    """The host says that the volume has a cache now, of 2 GiB unless told otherwise."""
+    """The host says that the volume has a cache now, of 2 GiB by default."""
     placement = acme.volume.placed
     assert placement is not None
     cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", **fields)

@@ -93,7 +93,7 @@ def test_pages_fit_the_screen_and_obey_the_policy(chromium: Browser, served: str
     acme, first = shop(), plan(LONG[:64], description=LONG)
     Volume.objects.filter(pk=acme.volume.pk).update(label=LONG)
     agreed = {"cache_plan": first, "price_minor": 490, "currency": "EUR"}
-    done = job(acme.there, door=Origin.PORTAL, actor=acme.owner, **agreed)
+    done = job(acme.there, origin=Origin.PORTAL, actor=acme.owner, **agreed)
     end(done)
     empty = make.user()
     make.customer().members.create(user=empty, role="viewer")

@@ -44,7 +44,7 @@ def test_the_list_shows_only_ones_own_volumes() -> None:
 
 def test_every_page_of_a_strangers_volume_or_change_is_not_there() -> None:
     acme, zebra = shop(), shop("Zebra")
-    change = job(acme.there, door=Origin.PORTAL)
+    change = job(acme.there, origin=Origin.PORTAL)
     client = browser(zebra.owner)
     for name in ("my-volume", "my-figures", "my-plan"):
         seen(client, name, acme.volume.key, status=404)
@@ -54,7 +54,7 @@ def test_every_page_of_a_strangers_volume_or_change_is_not_there() -> None:
     assert client.get(path).status_code == client.post(path).status_code == 404
 
 
-def test_a_volume_that_lies_on_ssd_is_not_told_that_it_waits_for_slow_disks() -> None:
+def test_a_volume_that_lies_on_ssd_is_not_said_to_wait_for_slow_disks() -> None:
     acme = shop(lv=make.lv("vm-101-disk-0", kname="dm-4", pvs=("md0",)))
     plan()
     text = seen(browser(acme.owner), "my-volume", acme.volume.key)
@@ -88,7 +88,7 @@ def test_the_pages_require_a_sign_in(client: Client) -> None:
     assert "login" in response["Location"]
 
 
-def test_a_customer_without_volumes_is_told_where_they_come_from() -> None:
+def test_a_customer_without_volumes_reads_where_they_come_from() -> None:
     person = make.user()
     make.customer().members.create(user=person)
     assert "No volumes yet" in seen(browser(person), "my-volumes")
@@ -98,7 +98,7 @@ def test_the_page_of_a_volume_tells_its_plan_and_what_was_agreed_on() -> None:
     acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaa_cpool")))
     sold = plan()
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=sold)
-    done = job(acme.there, door=Origin.PORTAL, cache_plan=sold, price_minor=390, currency="EUR")
+    done = job(acme.there, origin=Origin.PORTAL, cache_plan=sold, price_minor=390, currency="EUR")
     end(done)
     text = seen(browser(acme.owner), "my-volume", acme.volume.key)
     assert "Fast" in text
@@ -132,7 +132,7 @@ def test_what_a_customer_is_called_is_shown_as_text() -> None:
 
 def test_a_volume_that_changed_hands_brings_nothing_of_its_former_customer() -> None:
     acme, zebra = shop(), shop("Zebra")
-    old = job(acme.there, door=Origin.PORTAL, actor=acme.owner, cache_plan=plan("Secret plan"))
+    old = job(acme.there, origin=Origin.PORTAL, actor=acme.owner, cache_plan=plan("Secret plan"))
     end(old)
     client = browser(zebra.owner)
     Volume.objects.filter(pk=acme.volume.pk).update(customer=zebra.customer)
@@ -151,7 +151,7 @@ def test_an_order_of_the_former_customer_stays_hidden(is_gone: bool) -> None:
     acme, zebra = shop(), shop("Zebra")
     zebra.customer.members.create(user=acme.owner, role="viewer")
     actor = None if is_gone else acme.owner
-    old = job(acme.there, door=Origin.PORTAL, actor=actor, cache_plan=plan("Secret plan"))
+    old = job(acme.there, origin=Origin.PORTAL, actor=actor, cache_plan=plan("Secret plan"))
     end(old, created_at=timezone.now() - timedelta(minutes=5))
     for customer, is_seen in ((acme.customer, True), (zebra.customer, False)):
         Volume.objects.filter(pk=acme.volume.pk).update(customer=customer)
@@ -187,7 +187,7 @@ def test_the_newest_changes_are_shown_and_all_of_them_to_who_asks() -> None:
     assert ("1.00 EUR" in page, "?changes=all#" in page) == (True, False)
 
 
-def test_figures_of_before_are_not_told_to_the_new_customer() -> None:
+def test_figures_of_before_are_not_shown_to_the_new_customer() -> None:
     acme, zebra = shop(), shop("Zebra")
     acme.customer.members.create(user=zebra.owner, role="viewer")
     at = timezone.now() - timedelta(minutes=2)
@@ -217,12 +217,12 @@ def test_changes_by_the_provider_are_not_the_customers_to_see() -> None:
 
 
 @pytest.mark.parametrize("state", State)
-def test_a_change_in_any_state_is_told_without_a_word_of_the_tools(state: State) -> None:
+def test_a_change_in_any_state_is_shown_without_a_word_of_the_tools(state: State) -> None:
     acme = shop()
     running = {"lease_owner": "me", "lease_until": "2100-01-01T00:00Z"}
     there = job(
         acme.there,
-        door=Origin.PORTAL,
+        origin=Origin.PORTAL,
         cache_plan=plan(),
         price_minor=490,
         currency="EUR",
@@ -272,7 +272,7 @@ def test_the_last_hour_has_one_figure_on_the_page_of_a_volume() -> None:
 
 
 def test_the_words_follow_the_steps() -> None:
-    there = job(shop().there, door=Origin.PORTAL, cache_plan=plan())
+    there = job(shop().there, origin=Origin.PORTAL, cache_plan=plan())
     first = step(there, verb="pool.create", state="running", op_id=OP_ID)
     second = step(there, n=2)
     assert "Preparing your cache" in sentence(there, [first, second])
@@ -286,7 +286,7 @@ def test_the_words_follow_the_steps() -> None:
 
 
 def test_a_failure_before_the_first_step_changed_nothing_and_a_later_one_does_not_say_so() -> None:
-    there = job(shop().there, door=Origin.PORTAL, cache_plan=plan())
+    there = job(shop().there, origin=Origin.PORTAL, cache_plan=plan())
     end(there, State.FAILED)
     assert "nothing was changed" in sentence(there, [])
     begun = step(there, state="failed", op_id=OP_ID)

@@ -114,7 +114,7 @@ def test_what_came_to_nothing_charged_nothing(state: OrderState, reason: str, sa
     assert "Nothing was charged" in text
 
 
-def test_a_job_that_failed_is_told_before_its_order_is_closed() -> None:
+def test_a_job_that_failed_is_shown_before_its_order_is_closed() -> None:
     failed = order(OrderState.RUNNING, job=Job(kind=Kind.SET_CACHE, state=State.FAILED))
     assert sentence_of(failed, [], None).endswith(
         "The failure is listed for support. Nothing was charged."

@@ -87,7 +87,7 @@ def test_the_confirmation_sent_back_makes_one_job_with_plan_price_and_door() -> 
     assert response.headers["Location"] == reverse("my-order", args=[placed.key])
     assert (placed.job, placed.price_minor) == (made, 490)
     assert placed.expected["kind"] == "unknown"
-    assert (made.kind, made.door, made.actor) == (Kind.ADD_CACHE, Origin.PORTAL, acme.owner)
+    assert (made.kind, made.origin, made.actor) == (Kind.ADD_CACHE, Origin.PORTAL, acme.owner)
     assert made.address == "127.0.0.1"
     assert (made.cache_plan, made.price_minor, made.currency) == (fast, 490, "EUR")
     cache = Wish.from_json(made.wish).cache
@@ -107,7 +107,7 @@ def test_a_double_click_makes_one_job_and_shows_it() -> None:
 def test_a_running_change_is_shown_and_bars_another() -> None:
     acme = shop()
     plan()
-    running = job(acme.there, door=Origin.PORTAL)
+    running = job(acme.there, origin=Origin.PORTAL)
     client = buyer(acme.owner)
     link = reverse("my-change", args=[running.key])
     for name in ("my-volumes", "my-volume", "my-plan"):

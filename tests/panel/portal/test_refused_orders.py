@@ -141,7 +141,7 @@ WAYS: Final[dict[str, tuple[str, int, Callable[[Sale], object], str]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_closed_way_is_told_and_nothing_is_written(sale: Sale, way: str) -> None:
+def test_a_closed_way_is_reported_and_nothing_is_written(sale: Sale, way: str) -> None:
     code, status, close, says = WAYS[way]
     form = sale.form()
     close(sale)
@@ -181,7 +181,7 @@ def order_page_text(sale: Sale, order: Order) -> str:
     return words(sale.client.get(reverse("my-order", args=[order.key])))
 
 
-def test_the_billing_systems_refusal_is_told_in_its_words(sale: Sale, asked: Order) -> None:
+def test_the_billing_systems_refusal_is_shown_in_its_words(sale: Sale, asked: Order) -> None:
     with unchanged(sale):
         assert authorisation.refuse(asked, "Your card has expired.")
         assert "Your card has expired." in order_page_text(sale, asked)

@@ -353,7 +353,7 @@ def test_the_list_of_proofs_is_that_of_ones_own_and_narrowed_by_verdict() -> Non
     assert asked(past.shop.owner, "/proofs/?verdict=great").status_code == 400
 
 
-def test_what_cannot_be_told_has_its_reason_in_every_place(staff: Client) -> None:
+def test_what_cannot_be_measured_has_its_reason_in_every_place(staff: Client) -> None:
     past = past_order()
     proof = Proof.objects.get()
     Proof.objects.filter(pk=proof.pk).update(

@@ -92,9 +92,9 @@ def test_his_own_changes_are_named_and_no_others(acme: Customer) -> None:
         HostChange.objects.create(host=host, kind="kernel", at=NOON, before="6.1", after="6.12")
         owner = make.user()
         acme.members.create(user=owner, role="owner")
-        for door, label in ((Origin.PORTAL, "Boost S"), (Origin.PAGE, "")):
+        for origin, label in ((Origin.PORTAL, "Boost S"), (Origin.PAGE, "")):
             done = Job.objects.create(
-                kind="add-cache", host=host, volume=calm, wish={}, door=door, actor=owner,
+                kind="add-cache", host=host, volume=calm, wish={}, origin=origin, actor=owner,
                 cache_plan=plan(label) if label else None, state=State.SUCCEEDED, ended_at=NOON,
             )  # fmt: skip
             Job.objects.filter(pk=done.pk).update(created_at=NOON, started_at=NOON)

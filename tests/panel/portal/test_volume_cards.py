@@ -258,7 +258,7 @@ def test_the_list_of_seven_volumes_has_at_most_80_words(settings: Settings) -> N
 
 def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:
     acme = shop()
-    running = job(acme.there, door=Origin.PORTAL, cache_plan=plan(), kind="remove-cache")
+    running = job(acme.there, origin=Origin.PORTAL, cache_plan=plan(), kind="remove-cache")
     progress = {"label": "lvm flush", "done_bytes": 40, "total_bytes": 100, "left_s": 75}
     step(running, verb="cache.flush", state="running", op_id=OP_ID, progress=progress)
     client = browser(acme.owner)
@@ -271,7 +271,7 @@ def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:
 
 def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
     acme = shop()
-    end(job(acme.there, door=Origin.PORTAL))
+    end(job(acme.there, origin=Origin.PORTAL))
     path = reverse("my-running", args=[acme.volume.key])
     client = browser(acme.owner)
     assert client.get(path, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
@@ -283,13 +283,13 @@ def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
     [{}, {"done_bytes": 1}, {"done_bytes": "1", "total_bytes": "2"}, {"total_bytes": 0}],
 )
 def test_progress_that_a_host_cannot_tell_is_not_invented(sent: dict[str, Any]) -> None:
-    there = job(shop().there, door=Origin.PORTAL)
+    there = job(shop().there, origin=Origin.PORTAL)
     running = step(there, state="running", op_id=OP_ID, progress=sent)
     assert progress(there, [running]) is None
 
 
 def test_a_change_that_is_over_has_no_progress() -> None:
-    there = job(shop().there, door=Origin.PORTAL)
+    there = job(shop().there, origin=Origin.PORTAL)
     running = step(
         there, state="running", op_id=OP_ID, progress={"done_bytes": 1, "total_bytes": 2}
     )
@@ -329,12 +329,12 @@ def test_the_number_of_queries_does_not_grow_with_volumes_and_changes() -> None:
         reverse("my-volumes"),
         *(reverse(name, args=[acme.volume.key]) for name in ("my-volume", "my-plan", "my-charts")),
     ]
-    end(job(acme.there, door=Origin.PORTAL, cache_plan=offered))
+    end(job(acme.there, origin=Origin.PORTAL, cache_plan=offered))
     few = [queries(client, path) for path in paths]
     for n in range(10):
         more = Volume.objects.create(label=f"disk {n}", size_bytes=1024**3, customer=acme.customer)
         make.placement(more, acme.there.host)
-        end(job(acme.there, door=Origin.PORTAL, cache_plan=offered))
+        end(job(acme.there, origin=Origin.PORTAL, cache_plan=offered))
         plan(f"Plan {n}")
     assert Job.objects.count() == 11
     assert [queries(client, path) for path in paths] == few

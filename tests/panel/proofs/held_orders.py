@@ -7,7 +7,7 @@ from typing import Any
 
 from panel.models import Intent, Order, OrderState, Proof
 from tests import make
-from tests.panel.proofs.results import TOLD, ready
+from tests.panel.proofs.results import RESULT, ready
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 OWN: dict[str, Any] = {
@@ -39,6 +39,6 @@ def held_order(measured: float, *, days: int = 0, **expected: Any) -> Proof:
         expected={**OWN, **expected},
     )
     proof = ready(order)
-    proof.result = {**TOLD, "hit_rate_after": measured}
+    proof.result = {**RESULT, "hit_rate_after": measured}
     proof.save(update_fields=["result"])
     return proof

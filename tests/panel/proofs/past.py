@@ -92,7 +92,7 @@ def ordered(
     Volume.objects.filter(pk=volume.pk).update(created_at=NOON - timedelta(days=40))
     begun, done = NOON + timedelta(seconds=at), NOON + timedelta(seconds=at + took)
     bought = to_plan or fields.pop("bought", None) or plan(f"Fast {at}")
-    work = job(acme.there, door=Origin.PORTAL, cache_plan=bought)
+    work = job(acme.there, origin=Origin.PORTAL, cache_plan=bought)
     end(work, started_at=begun, ended_at=done)
     defaults: dict[str, Any] = {
         "customer": acme.customer,

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from panel.models import Order, Proof, ProofState
 
-TOLD: dict[str, Any] = {
+RESULT: dict[str, Any] = {
     "verdict": "gain",
     "confidence": 0.9876,
     "hit_rate_before": 0.4,
@@ -64,7 +64,7 @@ def ready(order: Order) -> Proof:
         was_warm=True,
         after_start=now - hour,
         after_end=now,
-        result=TOLD,
+        result=RESULT,
         verdict="gain",
         ended_at=now,
     )

@@ -28,7 +28,7 @@ def changed(noon: datetime = NOON, **times: Any) -> tuple[Volume, Job]:
     """A volume whose reads took 10 ms before its plan changed at `CHANGE`, an hour after `noon`,
     and take 1 ms since."""
     acme, at = shop(), noon + (CHANGE - NOON)
-    done = job(acme.there, door=Origin.PORTAL, cache_plan=plan())
+    done = job(acme.there, origin=Origin.PORTAL, cache_plan=plan())
     end(done, **{"started_at": at, "ended_at": at + timedelta(seconds=30), **times})
     reads, spent = 0, 0
     for minute in range(0, 181, 10):

@@ -52,15 +52,15 @@ def faster(**fields: Any) -> Past:
 def test_a_first_cache_that_serves_most_reads_is_a_gain() -> None:
     proof = proved(faster())
     assert (proof.state, proof.verdict, proof.was_warm) == (ProofState.READY, "gain", True)
-    told = proof.result
-    assert (told["hit_rate_before"], told["hit_rate_after"]) == (0.0, 0.7)
-    assert (told["read_ms_before"], told["read_ms_after"]) == (8.0, 0.5)
-    assert told["read_ms_p95_after"] < 1 < told["read_ms_p95_before"]
-    assert told["read_ms_p99_before"] >= told["read_ms_p95_before"]
-    assert told["read_iops_before"] == told["read_iops_after"] == 200
-    assert told["slow_reads_spared_per_second"] == pytest.approx(140)
-    assert told["cache_bytes"] == 2 * 2**30
-    assert told["confidence"] == 0.999
+    result = proof.result
+    assert (result["hit_rate_before"], result["hit_rate_after"]) == (0.0, 0.7)
+    assert (result["read_ms_before"], result["read_ms_after"]) == (8.0, 0.5)
+    assert result["read_ms_p95_after"] < 1 < result["read_ms_p95_before"]
+    assert result["read_ms_p99_before"] >= result["read_ms_p95_before"]
+    assert result["read_iops_before"] == result["read_iops_after"] == 200
+    assert result["slow_reads_spared_per_second"] == pytest.approx(140)
+    assert result["cache_bytes"] == 2 * 2**30
+    assert result["confidence"] == 0.999
 
 
 def test_the_time_before_ends_with_the_job_and_the_time_after_begins_with_a_warm_cache() -> None:
@@ -99,11 +99,11 @@ def test_a_bcache_volume_has_averages_alone() -> None:
     past = ordered()
     sampled(past.volume, 0, 300, hit_rate=0.2, technology=CachedBy.BCACHE)
     sampled(past.volume, 310, 900, hit_rate=0.6, read_ms=3, technology=CachedBy.BCACHE)
-    told = proved(past).result
-    assert told["verdict"] == "gain"
-    assert told["hit_rate_after"] == pytest.approx(0.6, abs=0.001)
-    assert not told["has_percentiles"]
-    assert told["read_ms_p95_before"] is None
+    result = proved(past).result
+    assert result["verdict"] == "gain"
+    assert result["hit_rate_after"] == pytest.approx(0.6, abs=0.001)
+    assert not result["has_percentiles"]
+    assert result["read_ms_p95_before"] is None
 
 
 def test_a_cache_that_still_learns_is_waited_for_but_not_for_ever() -> None:
@@ -232,10 +232,10 @@ def test_an_order_that_only_took_another_back_has_no_proof() -> None:
 
 def test_the_sweep_makes_proofs_of_all_orders_that_are_done_and_tells_of_each_once() -> None:
     faster()
-    told: list[str] = []
+    verdicts: list[str] = []
 
     def hear(*, order: Order, **given: object) -> None:
-        told.append(order.proof.verdict)
+        verdicts.append(order.proof.verdict)
 
     events.proof_ready.connect(hear)
     try:
@@ -243,7 +243,7 @@ def test_the_sweep_makes_proofs_of_all_orders_that_are_done_and_tells_of_each_on
             sweep_proofs()
     finally:
         events.proof_ready.disconnect(hear)
-    assert told == ["gain"]
+    assert verdicts == ["gain"]
     assert Proof.objects.get().state == ProofState.READY
 
 
@@ -283,13 +283,13 @@ def test_what_writes_gain_of_a_plan_that_takes_them_is_a_gain() -> None:
     sampled(past.volume, 310, 900, hit_rate=0.0, writes=500, write_ms=0.3)
     proof = proved(past)
     assert (proof.state, proof.verdict) == (ProofState.READY, "gain")
-    told = proof.result
-    assert (told["reads_verdict"], told["writes"]["verdict"]) == ("none", "gain")
-    assert (told["writes"]["ms_before"], told["writes"]["ms_after"]) == (9.0, 0.3)
-    assert told["writes"]["times"] == pytest.approx(1 / 30, abs=0.001)
-    assert (told["writes"]["counted"], told["is_weighed"]) == (True, False)
-    assert told["writes"]["iops_after"] == 50
-    assert told["confidence"] == told["writes"]["confidence"] > 0.95
+    result = proof.result
+    assert (result["reads_verdict"], result["writes"]["verdict"]) == ("none", "gain")
+    assert (result["writes"]["ms_before"], result["writes"]["ms_after"]) == (9.0, 0.3)
+    assert result["writes"]["times"] == pytest.approx(1 / 30, abs=0.001)
+    assert (result["writes"]["counted"], result["is_weighed"]) == (True, False)
+    assert result["writes"]["iops_after"] == 50
+    assert result["confidence"] == result["writes"]["confidence"] > 0.95
 
 
 def test_a_volume_that_hardly_reads_is_judged_by_its_writes() -> None:
@@ -298,9 +298,13 @@ def test_a_volume_that_hardly_reads_is_judged_by_its_writes() -> None:
     sampled(past.volume, 310, 900, reads=2, hit_rate=0.0, writes=500, write_ms=0.3)
     proof = proved(past)
     assert (proof.state, proof.verdict) == (ProofState.READY, "gain")
-    told = proof.result
-    assert (told["reads_verdict"], told["hit_rate_after"], told["read_times"]) == (None, None, None)
-    assert told["blocks_compared"] == told["writes"]["blocks_compared"] == 6
+    result = proof.result
+    assert (result["reads_verdict"], result["hit_rate_after"], result["read_times"]) == (
+        None,
+        None,
+        None,
+    )
+    assert result["blocks_compared"] == result["writes"]["blocks_compared"] == 6
 
 
 def test_writes_of_a_plan_that_takes_none_are_reported_but_make_no_gain() -> None:

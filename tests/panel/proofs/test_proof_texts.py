@@ -10,11 +10,11 @@ from panel.models import Intent, Order, Proof, ProofState
 from panel.proofs import proof_texts
 from storage.metrics.compare import CLOSE
 from storage.models import CachePlan
-from tests.panel.proofs.results import TOLD, WRITES
+from tests.panel.proofs.results import RESULT, WRITES
 
 
-def proof(verdict: str = "gain", **told: Any) -> Proof:
-    result = {**TOLD, "verdict": verdict, **told}
+def proof(verdict: str = "gain", **figures: Any) -> Proof:
+    result = {**RESULT, "verdict": verdict, **figures}
     order = Order(intent=Intent.UPGRADE)
     return Proof(order=order, state=ProofState.READY, verdict=verdict, result=result, was_warm=True)
 
@@ -84,10 +84,10 @@ def of_writes(
     writes: dict[str, Any] = WRITES,
     *,
     reads: str | None = "none",
-    **told: Any,
+    **figures: Any,
 ) -> Proof:
     """The proof of a plan that takes writes too."""
-    made = proof(verdict, reads_verdict=reads, writes=writes, **told)
+    made = proof(verdict, reads_verdict=reads, writes=writes, **figures)
     made.order.to_plan = CachePlan(name="Fast", mode="writeback")
     return made
 
@@ -132,7 +132,7 @@ def test_writes_that_take_longer_are_reported_for_every_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "reads", "told", "headline"),
+    ("verdict", "reads", "figures", "headline"),
     [
         ("gain", "loss", {}, "Writes are faster, but fewer reads come from SSD"),
         ("gain", "loss", {"slower": True}, "Writes are faster, but a read takes longer"),
@@ -141,9 +141,9 @@ def test_writes_that_take_longer_are_reported_for_every_plan() -> None:
     ],
 )
 def test_a_gain_and_a_loss_are_both_reported(
-    verdict: str, reads: str, told: dict[str, Any], headline: str
+    verdict: str, reads: str, figures: dict[str, Any], headline: str
 ) -> None:
-    times = {"read_times_low": 1.2, "read_times_high": 1.4} if told else {}
+    times = {"read_times_low": 1.2, "read_times_high": 1.4} if figures else {}
     said = of_writes("gain", reads=reads, is_weighed=True, **times)
     said.verdict = verdict
     assert proof_texts.headline(said) == headline
@@ -196,14 +196,14 @@ def test_a_cache_that_was_still_filling_and_averages_alone_are_said() -> None:
 
 def test_the_slowest_of_a_hundred_are_shown_where_they_were_measured() -> None:
     slowest = "99th percentile"
-    assert slowest not in {row.label for row in proof_texts.rows(TOLD)}
-    measured = {**TOLD, "read_ms_p99_before": 31.0, "read_ms_p99_after": 15.0}
+    assert slowest not in {row.label for row in proof_texts.rows(RESULT)}
+    measured = {**RESULT, "read_ms_p99_before": 31.0, "read_ms_p99_after": 15.0}
     (row,) = [each for each in proof_texts.rows(measured) if each.label == slowest]
     assert (row.before, row.after) == ("31.0 ms", "15.0 ms")
 
 
 def test_bars_are_drawn_against_the_larger_of_both_and_shares_against_all_reads() -> None:
-    rows = proof_texts.rows(TOLD)
+    rows = proof_texts.rows(RESULT)
     assert [(row.before_width, row.after_width) for row in rows[:2]] == [
         ("40.0", "62.0"),
         ("100.0", "25.0"),
@@ -218,8 +218,8 @@ def test_what_was_measured_is_held_against_what_was_expected(
     low: float | None, high: float | None, said: str
 ) -> None:
     order = Order(expected={"hit_rate_low": low, "hit_rate_high": high})
-    assert proof_texts.held(order, TOLD) == said
-    assert proof_texts.held(Order(), TOLD) == ""
+    assert proof_texts.held(order, RESULT) == said
+    assert proof_texts.held(Order(), RESULT) == ""
 
 
 def test_what_reads_alike_is_held_to_be_alike() -> None:

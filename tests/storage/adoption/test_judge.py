@@ -68,10 +68,10 @@ def test_a_customer_is_named_in_three_ways(name: str) -> None:
             "has the external id taken",
         ),
         (
-            AdoptionQuestion(2, "vg0/web12", "Nobody"),
+            AdoptionQuestion(2, "vg0/web12", "Unknown"),
             {},
             AdoptionVerdict.CUSTOMER_UNKNOWN,
-            "no customer Nobody",
+            "no customer Unknown",
         ),
         (
             AdoptionQuestion(2, "vg0/web12", ""),

@@ -19,7 +19,7 @@ from storage.models import Event, EventKind, HostChange, Placement, Volume
 from storage.models.host import HostState
 from tests import make
 from tests.panel.cast import party
-from tests.panel.deliveries.alerts.telling import alert, event
+from tests.panel.deliveries.alerts.alert_messages import alert, event
 from tests.scene import Scene, job, scene
 
 pytestmark = pytest.mark.django_db

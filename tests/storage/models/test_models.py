@@ -141,7 +141,7 @@ def test_a_hosts_policy_names_what_may_change() -> None:
     ("table", "column"),
     [
         ("storage_physicaldisk", "may_leave"),
-        ("jobs_bulkchange", "door"),
+        ("jobs_bulkchange", "origin"),
         ("jobs_bulkchange", "token"),
         ("jobs_bulkchange", "request_id"),
     ],

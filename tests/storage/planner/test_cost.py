@@ -22,10 +22,16 @@ def of(facts: HostFacts, lv: LogicalVolume | None, wish: Wish) -> Cost:
     return cost(facts, aim(lv), steps(facts, lv, wish))
 
 
-def alone(verb: str, lv: LogicalVolume | None = None, *, turns: bool = False, **args: Any) -> Cost:
+def alone(
+    verb: str, lv: LogicalVolume | None = None, *, makes_irrevocable: bool = False, **args: Any
+) -> Cost:
     """The cost of one step on a volume that is alone."""
     lv = lv or ours()
-    return cost(make.facts(lv), aim(lv), [PlannedStep(verb, args, {}, "a step", turns=turns)])
+    return cost(
+        make.facts(lv),
+        aim(lv),
+        [PlannedStep(verb, args, {}, "a step", makes_irrevocable=makes_irrevocable)],
+    )
 
 
 def cached(dirty_bytes: int, **fields: Any) -> LogicalVolume:
@@ -147,7 +153,7 @@ def test_the_first_step_that_turns_is_where_the_way_back_ends() -> None:
     lv = ours()
     plan = [
         PlannedStep("volume.tag", {}, {}, "one"),
-        PlannedStep("cache.attach", {}, {}, "two", turns=True),
+        PlannedStep("cache.attach", {}, {}, "two", makes_irrevocable=True),
     ]
     assert cost(make.facts(lv), aim(lv), plan).final_step == 2
     assert alone("volume.destroy").final_step == 1

@@ -60,7 +60,7 @@ def test_a_volume_grows_on_the_disk_it_lies_on_and_its_guest_is_informed() -> No
         "volume_key": KEY,
     }
     # A guest may keep the step waiting: meanwhile the group is free for others.
-    assert tell.verb == "guest.resize" and tell.turns and not tell.holds_vg
+    assert tell.verb == "guest.resize" and tell.makes_irrevocable and not tell.holds_vg
     assert tell.args == {
         "vg": "vg0",
         "lv": "web12",
@@ -278,7 +278,7 @@ def test_a_volume_goes_to_ssd_and_back() -> None:
     lv = ours()
     move, clear = steps(make.facts(lv), lv, ON_SSD)
     assert (clear.verb, clear.polled, clear.args["volume_key"]) == ("volume.clear", True, KEY)
-    assert move.verb == "volume.move" and move.polled and not move.turns
+    assert move.verb == "volume.move" and move.polled and not move.makes_irrevocable
     assert (move.args["from_pvs"], move.args["to_pvs"]) == (["sdc"], ["md0"])
     facts, done = finish(make.facts(lv), aim(lv), ON_SSD)
     assert done == ["volume.move", "volume.clear"] and tier_of(facts, facts.lvs[0]) == "ssd"

@@ -41,7 +41,7 @@ def marked(name: str = DEL, **fields: Any) -> LogicalVolume:
 def test_a_volume_is_switched_off_and_renamed() -> None:
     lv = ours()
     (step,) = steps(make.facts(lv), lv, RETIRED)
-    assert (step.verb, step.turns) == ("volume.retire", False)
+    assert (step.verb, step.makes_irrevocable) == ("volume.retire", False)
     names = {"vg": "vg0", "lv": "web12", "retired_name": DEL}
     assert step.args == {**names, "volume_key": KEY, "layout": "plain"}
     assert step.expect["lv_uuid"] == lv.uuid
@@ -102,7 +102,7 @@ def test_a_name_that_another_volume_has_now_is_not_given_back() -> None:
 def test_only_a_retired_volume_is_destroyed_and_there_is_no_way_back() -> None:
     lv, live = marked(), ours()
     (step,) = steps(make.facts(lv), lv, GONE)
-    assert (step.verb, step.turns, step.polled) == ("volume.destroy", True, True)
+    assert (step.verb, step.makes_irrevocable, step.polled) == ("volume.destroy", True, True)
     assert (step.args["lv"], step.args["lv_uuid"]) == (DEL, lv.uuid)
     assert step.args["size_bytes"] == lv.size_bytes
     assert refused(make.facts(live), live, GONE) == "not_retired"

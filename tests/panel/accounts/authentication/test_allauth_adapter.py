@@ -62,7 +62,7 @@ def test_so_does_the_confirmation_of_an_address(ann: User, client: Client) -> No
 
 
 def test_a_stranger_is_not_written_to(client: Client) -> None:
-    answer = client.post(reverse("account_reset_password"), {"email": "nobody@example.net"})
+    answer = client.post(reverse("account_reset_password"), {"email": "stranger@example.net"})
     assert answer.status_code == 302
     assert posted() == []
 

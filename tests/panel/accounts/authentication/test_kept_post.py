@@ -106,7 +106,7 @@ def test_what_another_page_asked_for_does_not_run_on_the_owners_proof(
     admin: User, customer: Customer
 ) -> None:
     client = signed_in(admin)
-    assert is_asked(client.post(suspend(customer)))  # somebody at the open screen
+    assert is_asked(client.post(suspend(customer)))  # a stranger at the open screen
     other = make.customer("Zebra")
     page = client.post(suspend(other))
     assert "Zebra" in page.content.decode() and "Acme" not in page.content.decode()
@@ -203,7 +203,7 @@ SECRET_PAGES = [
 ]
 
 
-@pytest.mark.parametrize("name", [*SECRET_PAGES, "a route that nobody thought about"])
+@pytest.mark.parametrize("name", [*SECRET_PAGES, "an unknown route"])
 def test_what_may_be_typed_as_a_secret_is_declared(name: str) -> None:
     assert protected_actions.has_secrets(name)
 

@@ -22,8 +22,8 @@ from panel.accounts.authentication import second_factor
 from panel.management.commands import secrets
 from panel.models import User
 from tests import make
-from tests.panel.deliveries.alerts.telling import SECRET as WEBHOOK_SECRET
-from tests.panel.deliveries.alerts.telling import route_to
+from tests.panel.deliveries.alerts.alert_messages import SECRET as WEBHOOK_SECRET
+from tests.panel.deliveries.alerts.alert_messages import route_to
 
 pytestmark = pytest.mark.django_db
 

@@ -36,7 +36,7 @@ BACK = "/my/"
 @pytest.fixture(autouse=True)
 def _no_limits_of_other_tests(settings: Settings) -> None:
     """Limits are counted in Redis, which all processes of the tests share: none of them is cleared
-    here, and nobody else clears ours."""
+    here, and no other test clears ours."""
     memory = "django.core.cache.backends.locmem.LocMemCache"
     settings.CACHES = {"default": {"BACKEND": memory, "LOCATION": uuid.uuid4().hex}}
 

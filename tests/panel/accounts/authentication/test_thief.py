@@ -86,7 +86,7 @@ def test_there_is_one_page_that_asks_for_a_proof(left_alone: Client, name: str) 
     assert "next=%2Fpeople%2F" in response["Location"]
 
 
-# --- A session that nobody proved lately ---------------------------------------------------------
+# --- A session without a recent proof ---------------------------------------------------------
 
 
 def test_an_old_proof_does_not_allow_invitations(left_alone: Client) -> None:

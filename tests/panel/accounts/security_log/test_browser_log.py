@@ -25,7 +25,7 @@ def test_the_log_a_hidden_line_and_a_person_fit_and_can_be_read(
     browser: Browser, live_server: LiveServer
 ) -> None:
     boss = make.staff_user("boss@example.org")
-    bob = make.user("somebody.with.a.long.name@department.example.org")
+    bob = make.user("person.with.a.long.name@department.example.org")
     for kind in SecurityKind:
         SecurityEntry.objects.create(
             kind=kind, person=bob.email, actor=boss.email, address="2001:db8::7", detail="owner of"

@@ -1,4 +1,4 @@
-"""Who comes in, and what changes about who may, is written down; the owner is told."""
+"""Who comes in, and what changes about who may, is written down; the owner is notified."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def written() -> list[tuple[str, str, str]]:
     return list(rows)
 
 
-def told() -> list[tuple[str, str]]:
+def notified() -> list[tuple[str, str]]:
     """To whom, and about what."""
     background_mail.POST.submit(int).result()
     letters = [each for each in mail.outbox if "If this was you" in str(each.body)]
@@ -104,7 +104,7 @@ def test_a_lock_out_is_recorded_and_mailed_once(client: Client, ann: User) -> No
         enter(client, password="wrong")
     kinds = [kind for kind, _, _ in written()]
     assert kinds == ["failed"] * 5 + ["locked_out"]
-    assert told() == [
+    assert notified() == [
         (ann.email, "Sign-in to your account was blocked after too many failed attempts")
     ]
 
@@ -115,7 +115,7 @@ def test_a_lock_out_from_many_addresses_is_one_mail(ann: User) -> None:
         for _ in range(8):
             enter(elsewhere, password="wrong")
     assert [kind for kind, _, _ in written()].count("locked_out") == 3
-    assert len(told()) == 1
+    assert len(notified()) == 1
     assert "evil" not in str(mail.outbox[0].body)
 
 
@@ -125,7 +125,7 @@ def test_so_is_one_of_the_second_factor(client: Client, ann: User) -> None:
     for _ in range(8):
         client.post(reverse("mfa_authenticate"), {"code": "000000"})
     assert written()[-1] == ("locked_out", ann.email, "second factor")
-    assert len(told()) == 1
+    assert len(notified()) == 1
 
 
 def test_a_flood_of_failures_does_not_fill_the_disk(
@@ -137,7 +137,7 @@ def test_a_flood_of_failures_does_not_fill_the_disk(
         {"network": "", "here": "", "everywhere": ""},
     )
     for _ in range(9):
-        enter(client, "nobody@example.net")
+        enter(client, "stranger@example.net")
     assert len(written()) <= 6
 
 
@@ -145,9 +145,9 @@ def test_a_flood_of_unknown_names_hides_no_guess_at_a_known_one(
     client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("panel.accounts.security_log.security_entries.MOST_A_MINUTE", 0)
-    enter(client, "nobody@example.net")
+    enter(client, "stranger@example.net")
     monkeypatch.setattr("panel.accounts.security_log.security_entries.MOST_A_MINUTE", 1)
-    enter(client, "nobody@example.net")
+    enter(client, "stranger@example.net")
     enter(client, password="wrong")
     assert written() == [("failed", ann.email, "password")]
 
@@ -159,7 +159,7 @@ def test_a_new_password_is_recorded_and_mailed(hers: Client, ann: User) -> None:
     new = {"oldpassword": PASSWORD, "password1": ANOTHER, "password2": ANOTHER}
     hers.post(reverse("account_change_password"), new)
     assert written() == [("password", ann.email, "")]
-    assert told() == [(ann.email, "The password of your account was changed")]
+    assert notified() == [(ann.email, "The password of your account was changed")]
     assert "127.0.0.1" in str(mail.outbox[0].body)
 
 
@@ -178,7 +178,7 @@ def test_a_new_factor_is_mailed_and_ends_the_other_sessions(
         assert hers.post(reverse("mfa_activate_totp"), {"code": code}).status_code == 302
     assert Authenticator.objects.filter(type="totp").exists()
     assert {kind for kind, _, _ in written()} == {"factor_added", "session_ended"}
-    assert told() == [(ann.email, "A second factor was added to your account")]
+    assert notified() == [(ann.email, "A second factor was added to your account")]
     assert other.get(reverse("sessions")).status_code == 302
     assert hers.get(reverse("sessions")).status_code == 200
 
@@ -192,7 +192,7 @@ def test_a_removed_factor_is_mailed(hers: Client, ann: User) -> None:
     proven.save()
     hers.post(reverse("mfa_deactivate_totp"))
     assert written() == [("factor_removed", ann.email, "TOTP Authenticator")]
-    assert told() == [(ann.email, "A second factor was removed from your account")]
+    assert notified() == [(ann.email, "A second factor was removed from your account")]
 
 
 def test_both_addresses_are_notified_of_another_main_one(hers: Client, ann: User) -> None:
@@ -200,12 +200,12 @@ def test_both_addresses_are_notified_of_another_main_one(hers: Client, ann: User
     form = {"action_primary": "", "email": "ann@home.example"}
     hers.post(reverse("account_email"), form)
     assert [detail for _, _, detail in written()] == ["ann@home.example is the main one"]
-    assert {to for to, _ in told()} == {"ann@example.org", "ann@home.example"}
+    assert {to for to, _ in notified()} == {"ann@example.org", "ann@home.example"}
 
 
 def test_an_address_that_is_added_or_removed_is_mailed(hers: Client, ann: User) -> None:
     hers.post(reverse("account_email"), {"action_add": "", "email": "thief@example.net"})
-    assert told() == [(ann.email, "An e-mail address of your account was changed")]
+    assert notified() == [(ann.email, "An e-mail address of your account was changed")]
     assert "added thief@example.net" in written()[-1]
     hers.post(reverse("account_email"), {"action_remove": "", "email": "thief@example.net"})
     assert "removed thief@example.net" in written()[-1]
@@ -215,7 +215,7 @@ def test_tokens_are_recorded_and_mailed(hers: Client, ann: User) -> None:
     hers.post(reverse("tokens"), {"name": "billing", "scopes": "read", "days": "9"})
     token = ApiToken.objects.get()
     assert written() == [("token_made", ann.email, f"billing ({token.key}) for read")]
-    assert told() == [(ann.email, "An API token was created for your account")]
+    assert notified() == [(ann.email, "An API token was created for your account")]
     hers.post(reverse("token-revoke", args=[token.key]))
     assert written()[-1] == ("token_revoked", ann.email, f"billing ({token.key})")
 
@@ -269,7 +269,7 @@ def test_what_an_admin_changes_names_both(client: Client, ann: User) -> None:
         ("role", ann.email, "removed from Acme"),
     ]
     assert set(SecurityEntry.objects.values_list("actor", flat=True)) == {boss.email}
-    assert [to for to, _ in told()] == [bob.email] * 3 + [ann.email] * 3
+    assert [to for to, _ in notified()] == [bob.email] * 3 + [ann.email] * 3
 
 
 def test_without_a_mail_server_it_is_written_all_the_same(
@@ -278,7 +278,7 @@ def test_without_a_mail_server_it_is_written_all_the_same(
     settings.SMTP_HOST = ""
     hers.post(reverse("tokens"), {"name": "billing", "scopes": "read", "days": "9"})
     assert len(written()) == 1
-    assert told() == []
+    assert notified() == []
 
 
 def test_the_database_refuses_to_change_or_delete_an_entry(ann: User) -> None:

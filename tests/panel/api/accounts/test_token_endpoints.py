@@ -49,10 +49,10 @@ def test_a_token_is_made_listed_and_revoked(admin: Program) -> None:
 
 def test_a_token_says_what_it_is_and_when_it_ends(admin: Program) -> None:
     token = ApiToken.objects.get()
-    told = admin.get("/").json()["token"]
-    assert told["key"] == token.key
-    assert told["expires_at"].startswith(f"{token.expires_at:%Y-%m-%dT%H:%M}")
-    assert told["scopes"] == token.scopes
+    shown = admin.get("/").json()["token"]
+    assert shown["key"] == token.key
+    assert shown["expires_at"].startswith(f"{token.expires_at:%Y-%m-%dT%H:%M}")
+    assert shown["scopes"] == token.scopes
 
 
 def test_a_token_gives_no_scope_that_it_has_not(admin: Program) -> None:

@@ -67,7 +67,7 @@ def test_an_order_is_made_with_its_money_and_found_again(
     assert said["charge_minor"] == made.charge_minor
     assert said["to_plan"]["key"] == fast.key
     assert made.job is not None
-    assert (made.door, made.job.token) == ("api", asking.text[4:16])
+    assert (made.origin, made.job.token) == ("api", asking.text[4:16])
     assert said["job"]["key"] == made.job.key
     assert asking.get(said["job"]["url"].removeprefix("/api/v1")).status_code == 200
     assert asking.get(f"/orders/{made.key}").json() == said

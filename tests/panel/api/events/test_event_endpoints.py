@@ -183,7 +183,7 @@ def test_a_place_that_is_not_kept_is_gone_and_says_what_to_do(clock: Clock) -> N
         assert "cursor=latest" in body["correction"]
 
 
-def test_who_pauses_in_a_backlog_is_told_once_events_behind_the_place_are_forgotten(
+def test_who_pauses_in_a_backlog_learns_it_once_events_behind_the_place_are_forgotten(
     clock: Clock,
 ) -> None:
     asking = staff()
@@ -231,7 +231,7 @@ def test_after_a_restore_no_place_of_before_is_taken_for_one_of_the_restored_lis
         assert types(who.get("/events/", after=after)) == []
 
 
-def test_who_polls_and_meets_nothing_is_never_told_that_the_place_is_gone(
+def test_who_polls_and_meets_nothing_never_hears_that_the_place_is_gone(
     clock: Clock,
 ) -> None:
     """A filter that matches nothing, and a customer to whom nothing happens."""
@@ -362,7 +362,7 @@ def test_a_stream_is_an_answer_that_ends_and_goes_on_from_where_it_was() -> None
 
 class EventSource:
     """Reads server-sent events as a browser does: the same address again and again, with the last
-    id that was told."""
+    id that was sent."""
 
     def __init__(self, url: str, asking: Program) -> None:
         self.url, self.asking, self.last_id = url, asking, ""

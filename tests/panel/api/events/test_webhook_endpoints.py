@@ -58,7 +58,7 @@ def test_a_webhook_is_made_with_a_secret_that_is_shown_once(asking: Program, pla
         ({"address": "https://localhost:99999/"}, "/address"),
         ({"address": ""}, "/address"),
         ({"types": ["job.nonsense"]}, "/types/0"),
-        ({"customer": "nobody"}, "/customer"),
+        ({"customer": "unknown"}, "/customer"),
         ({"name": ""}, "/name"),
     ],
 )

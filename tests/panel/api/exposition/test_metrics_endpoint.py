@@ -46,7 +46,7 @@ from tests.bench.packages import NotHere
 from tests.bench.packages import program as program_of
 from tests.panel.api.asking import problem, program
 from tests.panel.cast import party
-from tests.panel.deliveries.alerts.telling import alert
+from tests.panel.deliveries.alerts.alert_messages import alert
 from tests.scene import HOSTILE, Scene, end, job, scene
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +63,7 @@ FAMILIES = (
 
 
 def test_a_scrape_has_no_version_and_is_packed_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody asks for the same scrape twice, and megabytes are packed for each."""
+    """No program asks for the same scrape twice, and megabytes are packed for each."""
     levels = []
     pack = gzip.compress
     monkeypatch.setattr(

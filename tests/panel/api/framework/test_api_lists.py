@@ -151,7 +151,7 @@ def test_no_customer_learns_of_a_host_by_searching_its_name() -> None:
     customer = make.customer()
     there = scene()
     own(there, customer)
-    job(there, door="portal")
+    job(there, origin="portal")
     Host.objects.filter(pk=there.host.pk).update(name="stor-secret")
     assert keys(member(customer).get("/jobs/", search="stor-secret")) == []
     assert len(keys(staff().get("/jobs/", search="stor-secret"))) == 1

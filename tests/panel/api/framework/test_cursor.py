@@ -50,8 +50,8 @@ def plan_of(statement: str) -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
         cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}")
-        (told,) = cursor.fetchone()
-    plans = json.loads(told) if isinstance(told, str) else told
+        (answer,) = cursor.fetchone()
+    plans = json.loads(answer) if isinstance(answer, str) else answer
     found: dict[str, Any] = plans[0]["Plan"]
     return found
 

@@ -117,14 +117,14 @@ def test_whatever_is_read_and_changed_at_one_address_compares_versions() -> None
     own = {view.__name__ for view in views.values() if getattr(view, "checks_version", False)}
     assert own == {"VolumeWish"}
     versioned = {path for path in described()["paths"] if views[path].has_version()}
-    told = {
+    described_with = {
         path
         for path, operations in described()["paths"].items()
         for operation in operations.values()
         if "If-Match" in {each["name"] for each in operation.get("parameters", ())}
     }
-    assert versioned == told
-    assert {f"{V1}/volumes/{{key}}", f"{V1}/volumes/{{key}}/wish"} <= told
+    assert versioned == described_with
+    assert {f"{V1}/volumes/{{key}}", f"{V1}/volumes/{{key}}/wish"} <= described_with
 
 
 def test_a_strong_tag_is_what_it_says(asking: Program) -> None:

@@ -25,7 +25,7 @@ from tests import make
 from tests.panel.api.asking import V1, Program, problem, staff
 from tests.panel.api.test_every_operation import body_of
 from tests.panel.api.test_openapi import described, patterns
-from tests.panel.deliveries.alerts.telling import mail_route
+from tests.panel.deliveries.alerts.alert_messages import mail_route
 from tests.panel.deliveries.webhooks.addresses import webhook
 from tests.scene import end, scene
 
@@ -43,7 +43,7 @@ def view_of(path: str) -> Any:
     return getattr(patterns()[path].callback, "view_class", None)
 
 
-def test_what_is_told_once_is_in_an_answer_of_its_address() -> None:
+def test_what_is_shown_once_is_in_an_answer_of_its_address() -> None:
     for path, operations in described()["paths"].items():
         names = vars(view_of(path) or object).get("once_only", ())
         changing = {method: each for method, each in operations.items() if method != "get"}
@@ -274,7 +274,7 @@ def test_a_key_is_honoured_whatever_a_request_changes() -> None:
 
 def with_a_secret() -> dict[str, tuple[str, str, set[str]]]:
     """Method, path and secret fields of each operation whose answer may tell a secret, once."""
-    schemas, told = described()["components"]["schemas"], {}
+    schemas, with_secret = described()["components"]["schemas"], {}
     for path, operations in described()["paths"].items():
         once_only = set(getattr(view_of(path), "once_only", ()))
         for method in set(operations) - {"get"}:
@@ -284,8 +284,8 @@ def with_a_secret() -> dict[str, tuple[str, str, set[str]]]:
                 name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
                 fields = once_only & set(schemas.get(name, {}).get("properties", ()))
                 if fields and status[0] == "2":
-                    told[operation["operationId"]] = (method, path, fields)
-    return told
+                    with_secret[operation["operationId"]] = (method, path, fields)
+    return with_secret
 
 
 def asked_for(asking: Program) -> dict[str, tuple[str, Any]]:

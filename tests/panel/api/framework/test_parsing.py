@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 READ = ("get", "head", "options")
 PRICE = {"price_minor": 490, "currency": "EUR"}
-NOBODYS = "aaaaaaaaaaaaaaaa"
+ABSENT_KEY = "aaaaaaaaaaaaaaaa"
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_a_body_where_none_is_read_is_refused(method: str, path: str) -> None:
     asking = member(make.customer()) if "/orders/" in path else staff()
     made = job(there)
     keys = {"volumes": there.volume.key, "jobs": made.key, "hosts": there.host.key}
-    at = path.replace("{key}", keys.get(path.split("/")[3], NOBODYS)).removeprefix(V1)
+    at = path.replace("{key}", keys.get(path.split("/")[3], ABSENT_KEY)).removeprefix(V1)
     headers = asking.headers(**{"Idempotency-Key": uuid.uuid4().hex})
     response = Client().generic(
         method.upper(), V1 + at, '{"why": "x"}', content_type="application/json", headers=headers

@@ -1,4 +1,4 @@
-"""Who asks too much is told to wait; nobody else is, and Redis decides nothing by itself."""
+"""Who asks too much has to wait; no one else does, and Redis decides nothing by itself."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def test_an_ipv6_network_counts_as_one(address: str | None, network: str) -> Non
     assert network_of(address) == network
 
 
-def test_redis_is_told_for_no_longer_than_needed(address: str) -> None:
+def test_redis_keeps_a_count_for_no_longer_than_needed(address: str) -> None:
     get(staff(), address)
     client: redis.Redis = redis_client.client()
     with client:

@@ -29,7 +29,7 @@ class Disk(Shape):
     host = Text("Where it is.", staff=True)
     error = Text("What is wrong.", of="error", customers=lambda disk: "ask")
     parts = Part("Its parts.", of="parts", many=True, detail=True)
-    secret = Text("Told once.", required=False)
+    secret = Text("Shown once.", required=False)
     health = Text("By who asks.", given=True)
     slot = Integer("Where it has one.", of=lambda disk: disk.slot or OMITTED, required=False)
     read_at = DateTime("When it was read; null: never.", null=True)

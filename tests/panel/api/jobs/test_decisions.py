@@ -50,7 +50,7 @@ def test_what_only_an_admin_may_begin_no_operator_finishes(verb: str, kind: str)
 
 
 def test_there_is_no_way_back_past_the_point_of_no_return(asking: Program) -> None:
-    path = f"/jobs/{stuck(turned=True).key}/rollback"
+    path = f"/jobs/{stuck(is_irrevocable=True).key}/rollback"
     problem(asking.send("post", path, **{"Idempotency-Key": "back"}), 409, "turned")
 
 
@@ -68,7 +68,7 @@ def test_a_resolution_says_why(asking: Program, body: object) -> None:
 
 
 def test_a_job_past_the_point_of_no_return_is_not_cancelled(asking: Program) -> None:
-    made = job(scene(), state=State.WAITING, turned=True)
+    made = job(scene(), state=State.WAITING, is_irrevocable=True)
     path = f"/jobs/{made.key}/cancel"
     problem(asking.send("post", path, **{"Idempotency-Key": "stop"}), 409, "turned")
     made.refresh_from_db()
@@ -78,7 +78,7 @@ def test_a_job_past_the_point_of_no_return_is_not_cancelled(asking: Program) -> 
 def test_a_cancelled_job_that_goes_back_has_no_error(asking: Program) -> None:
     there, customer = scene(), make.customer()
     own(there, customer)
-    made = job(there, state=State.WAITING, door=Origin.PORTAL, falls_back=True)
+    made = job(there, state=State.WAITING, origin=Origin.PORTAL, is_rolling_back=True)
     Job.objects.filter(pk=made.pk).update(actor=None, error={"after_step": 1})
     for program in (asking, member(customer)):
         for path in (f"/jobs/{made.key}", "/jobs/"):
@@ -92,5 +92,5 @@ def test_a_decision_is_that_of_the_token_it_came_by(asking: Program) -> None:
     asking.send("post", f"/jobs/{made.key}/resume", **{"Idempotency-Key": "on"})
     made.refresh_from_db()
     token = ApiToken.objects.get(user=asking.user).key
-    assert (made.last_actor, made.last_door, made.last_token) == (asking.user, Origin.API, token)
+    assert (made.last_actor, made.last_origin, made.last_token) == (asking.user, Origin.API, token)
     assert made.last_address == "127.0.0.1"

@@ -45,7 +45,7 @@ def test_a_dry_run_is_applied_with_its_very_wish_and_fingerprint(asking: Program
     made = Job.objects.get(dry_run=False)
     assert (response.status_code, response["Location"]) == (202, f"/api/v1/jobs/{made.key}")
     assert (made.kind, made.wish, made.fingerprint) == (preview.kind, preview.wish, "f" * 64)
-    assert (made.door, made.actor) == ("api", asking.user)
+    assert (made.origin, made.actor) == ("api", asking.user)
     problem(send(asking, "post", f"/jobs/{preview.key}/apply"), 409, "busy")
 
 
@@ -146,7 +146,7 @@ def test_a_repeated_request_makes_no_second_volume(asking: Program) -> None:
     [
         ({"host": "nowhere"}, "/host"),
         ({"vg": "vg9"}, "/vg"),
-        ({"customer": "nobody"}, "/customer"),
+        ({"customer": "unknown"}, "/customer"),
         ({"label": "x" * 201}, "/label"),
         ({"size_bytes": 0}, "/size_bytes"),
     ],

@@ -64,7 +64,7 @@ def test_a_place_is_free_again_after_an_error(places: ConcurrencyLimit) -> None:
 
 @pytest.mark.usefixtures("full")
 def test_without_a_place_to_wait_the_answer_comes_at_once_and_says_when_to_retry() -> None:
-    running = job(there := scene(), door="portal")
+    running = job(there := scene(), origin="portal")
     owner = member(customer := make.customer())
     own(there, customer)
     for asking in (staff(), owner):

@@ -133,7 +133,7 @@ def test_an_adoption_leads_from_its_request_to_what_its_jobs_did(asking: Program
     body = {"items": [{"volume": there.lv.uuid, "customer": "Acme"}]}
     assert asking.send("post", "/adoptions/", body, **NAMED).status_code == 200
     made = Job.objects.get()
-    assert (made.door, made.token) == (Origin.API, ApiToken.objects.get().key)
+    assert (made.origin, made.token) == (Origin.API, ApiToken.objects.get().key)
     assert entries_of(asking, made, "req-1") == [made.key]
 
 
@@ -145,7 +145,7 @@ def test_a_change_of_many_volumes_leads_from_its_request_to_what_its_jobs_did(
     assert asking.send("post", "/bulk-changes/", body, **NAMED).status_code == 202
     bulk.go_on(BulkChange.objects.get().pk)
     made = Job.objects.get()
-    assert (made.door, made.token) == (Origin.API, ApiToken.objects.get().key)
+    assert (made.origin, made.token) == (Origin.API, ApiToken.objects.get().key)
     assert entries_of(asking, made, "req-1") == [made.key]
 
 

@@ -39,7 +39,7 @@ def test_a_wish_for_a_cache_becomes_a_job_like_that_of_a_page(asking: Program) -
     made = Job.objects.get()
     assert response.status_code == 202
     assert response["Location"] == f"/api/v1/jobs/{made.key}" == response.json()["url"]
-    assert (made.kind, made.dry_run, made.door) == ("add-cache", False, "api")
+    assert (made.kind, made.dry_run, made.origin) == ("add-cache", False, "api")
     assert (made.actor, asking.text[4:16]) == (asking.user, made.token)
     assert made.address == "127.0.0.1"
     wish = Wish.from_json(made.wish)
@@ -272,7 +272,7 @@ def test_the_same_wish_again_is_answered_with_the_job_that_fulfils_it(asking: Pr
     assert Job.objects.count() == 1
 
 
-@pytest.mark.parametrize("field", ["falls_back", "cancel_requested"])
+@pytest.mark.parametrize("field", ["is_rolling_back", "cancel_requested"])
 def test_a_job_that_goes_back_fulfils_no_wish(asking: Program, field: str) -> None:
     there = scene()
     asking.put_wish(there, TWO_GIB)

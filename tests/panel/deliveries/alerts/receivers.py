@@ -1,4 +1,4 @@
-"""Servers that take what is sent: by HTTP, and by SMTP. Each is down while it is told to be."""
+"""Servers that take what is sent: by HTTP, and by SMTP. Each is down while the test wants it."""
 
 from __future__ import annotations
 

@@ -21,8 +21,15 @@ from panel.deliveries.alerts.alert_delivery import ALERT_MESSAGES
 from panel.deliveries.delivery_loop import INTERNAL, deliver_due
 from panel.models import AlertDelivery, AlertRoute
 from tests import make
+from tests.panel.deliveries.alerts.alert_messages import (
+    SECRET,
+    alert,
+    event,
+    mail_route,
+    route_to,
+    routed,
+)
 from tests.panel.deliveries.alerts.receivers import Place
-from tests.panel.deliveries.alerts.telling import SECRET, alert, event, mail_route, route_to, routed
 from tests.scene import HOSTILE
 
 pytestmark = pytest.mark.django_db
@@ -97,7 +104,7 @@ def test_the_end_does_not_arrive_before_the_beginning() -> None:
     event(alert(make.host(name="other")))
     tasks.send_alerts()
     assert [each.subject.partition(":")[0] for each in mail.outbox] == ["[Tiercel] other"]
-    # Nobody fails to send: it waits.
+    # It waits; that is no failure to send.
     assert not AlertDelivery.objects.due().exists()
     later()
     tasks.send_alerts()
@@ -194,10 +201,14 @@ def test_a_webhook_is_signed_and_says_what_changed(place: Place) -> None:
     body = Webhook(SECRET).verify(got["body"], got["headers"])
     assert got["headers"]["webhook-id"] == f"alert_{AlertDelivery.objects.get().key}"
     assert body["type"] == "alert.opened"
-    (told,) = body["data"]["alerts"]
-    assert (told["key"], told["code"], told["data_at_risk"]) == (there.key, "array_degraded", True)
-    assert told["host"]["name"] == "stor-hel-03"
-    assert told["volume"]["label"] == "web12"
+    (entry,) = body["data"]["alerts"]
+    assert (entry["key"], entry["code"], entry["data_at_risk"]) == (
+        there.key,
+        "array_degraded",
+        True,
+    )
+    assert entry["host"]["name"] == "stor-hel-03"
+    assert entry["volume"]["label"] == "web12"
 
 
 def test_a_webhook_that_fails_is_sent_again_under_its_name(place: Place) -> None:
@@ -237,7 +248,7 @@ def test_who_says_that_it_is_gone_is_asked_no_more(place: Place) -> None:
 
 
 def test_one_address_that_fails_keeps_no_other_from_its_message(place: Place) -> None:
-    route_to("http://127.0.0.1:9/nobody", "slack", "")
+    route_to("http://127.0.0.1:9/away", "slack", "")
     mail_route()
     event(alert())
     tasks.send_alerts()
@@ -246,18 +257,18 @@ def test_one_address_that_fails_keeps_no_other_from_its_message(place: Place) ->
     assert "refused" in failed.last_error
 
 
-def test_a_message_that_nobody_can_write_keeps_no_other_from_its_reader(
+def test_a_message_that_cannot_be_written_keeps_no_other_from_its_reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mail_route()
-    event(alert(message="cannot be told"))
+    event(alert(message="cannot be written"))
     alert_routing.route_events()
     event(alert(message="is fine"))
     alert_routing.route_events()
     written = alert_delivery._letter
 
     def letter(row: AlertDelivery, stories: Any) -> Any:
-        if any(each.alert.message == "cannot be told" for each in stories):
+        if any(each.alert.message == "cannot be written" for each in stories):
             raise LookupError("of the test")
         return written(row, stories)
 
@@ -348,8 +359,8 @@ def test_a_digest_is_about_the_hosts_of_its_route() -> None:
 
 def test_a_digest_says_what_is_silenced_or_acknowledged() -> None:
     mail_route(most_rank=-1, digest_hour=0)
-    alert(make.host(name="a"), hushed_by="silence")
-    alert(make.host(name="b"), hushed_by="maintenance")
+    alert(make.host(name="a"), muted_by="silence")
+    alert(make.host(name="b"), muted_by="maintenance")
     alert(make.host(name="c"), acknowledged_at=timezone.now(), acknowledged_reason="Ordered.")
     tasks.send_alerts()
     body = str(mail.outbox[0].body)

@@ -1,4 +1,4 @@
-"""Who is told of what, and when."""
+"""Who is notified of what, and when."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from panel.models import AlertDelivery, AlertRoute
 from storage.database_clock import database_now
 from storage.models import Host
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert, event, mail_route, routed
+from tests.panel.deliveries.alerts.alert_messages import alert, event, mail_route, routed
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -42,9 +42,9 @@ def test_each_route_gets_one_message_whatever_happened_at_that_moment() -> None:
     assert routed() == []
 
 
-def test_what_is_not_to_be_told_becomes_no_message() -> None:
+def test_what_is_not_to_be_notified_becomes_no_message() -> None:
     mail_route()
-    event(alert(), is_told=False)
+    event(alert(), is_notified=False)
     assert routed() == []
 
 
@@ -77,7 +77,7 @@ def test_a_route_hears_of_its_hosts_sites_and_tags() -> None:
     }
 
 
-def test_only_the_tier_of_the_event_is_told() -> None:
+def test_only_the_tier_of_the_event_is_notified() -> None:
     mail_route("first@example.org", tier=1)
     mail_route("second@example.org", tier=2)
     there = alert()
@@ -87,7 +87,7 @@ def test_only_the_tier_of_the_event_is_told() -> None:
     assert names(routed()) == ["second@example.org"]
 
 
-def test_that_it_flaps_is_told_to_every_tier_that_it_had_reached() -> None:
+def test_that_it_flaps_notifies_every_tier_that_it_had_reached() -> None:
     for tier, name in ((1, "first"), (2, "second"), (3, "third")):
         mail_route(f"{name}@example.org", tier=tier)
     event(alert(), "flapping", tier=2)
@@ -95,7 +95,7 @@ def test_that_it_flaps_is_told_to_every_tier_that_it_had_reached() -> None:
 
 
 @pytest.mark.parametrize("swing_minutes", [20, 40])
-def test_a_link_that_flaps_all_day_sends_nobody_more_than_six_mails(swing_minutes: int) -> None:
+def test_a_link_that_flaps_all_day_sends_no_one_more_than_six_mails(swing_minutes: int) -> None:
     """Judged every ten minutes, with each message routed and sent."""
     for tier in (1, 2, 3):
         mail_route(f"tier{tier}@example.org", tier=tier)
@@ -109,15 +109,17 @@ def test_a_link_that_flaps_all_day_sends_nobody_more_than_six_mails(swing_minute
         alert_routing.route_events(now)
         deliver_due(ALERT_MESSAGES)
         now += timedelta(minutes=10)
-    told = AlertEvent.objects.filter(is_told=True).order_by("id").values_list("kind", flat=True)
-    assert "flapping" in told and len(told) <= 6, list(told)
+    kinds = (
+        AlertEvent.objects.filter(is_notified=True).order_by("id").values_list("kind", flat=True)
+    )
+    assert "flapping" in kinds and len(kinds) <= 6, list(kinds)
     assert not AlertDelivery.objects.unsent().exists()
     mails = Counter(each.to[0] for each in mail.outbox)
     assert mails["tier1@example.org"] >= 2
     assert max(mails.values()) <= 6, mails
 
 
-def test_who_was_told_is_told_that_it_is_over_and_nobody_else() -> None:
+def test_who_was_notified_is_notified_that_it_is_over_and_no_one_else() -> None:
     mail_route("first@example.org", tier=1)
     mail_route("second@example.org", tier=2)
     mail_route("third@example.org", tier=3)
@@ -131,7 +133,7 @@ def test_who_was_told_is_told_that_it_is_over_and_nobody_else() -> None:
 
 
 @pytest.mark.parametrize("fate", ["delivered_at", "given_up_at"])
-def test_who_was_told_long_ago_is_told_that_it_is_over(fate: str) -> None:
+def test_who_was_notified_long_ago_is_notified_that_it_is_over(fate: str) -> None:
     mail_route()
     there = alert()
     event(there)
@@ -228,7 +230,7 @@ def test_a_digest_is_written_once_a_day_at_its_hour() -> None:
 @pytest.mark.parametrize(
     ("zone", "hour", "at"),
     [
-        # Nobody looked in that hour.
+        # No worker looked in that hour.
         ("UTC", 8, datetime(2026, 11, 23, 11, 20, tzinfo=UTC)),
         # The clock goes from 02:00 to 03:00.
         ("Europe/Berlin", 2, datetime(2026, 3, 29, 1, 1, tzinfo=UTC)),

@@ -17,8 +17,8 @@ from panel.deliveries.alerts import alert_delivery, sign_of_life
 from panel.models import AlertDelivery
 from storage.models import Host
 from tests import make
+from tests.panel.deliveries.alerts.alert_messages import alert, event, mail_route
 from tests.panel.deliveries.alerts.receivers import Place
-from tests.panel.deliveries.alerts.telling import alert, event, mail_route
 from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from panel.deliveries.alerts.alert_mail import AlertStory, letter_of
 from panel.deliveries.alerts.why_slow import why_slow_path
 from storage.problems.all_kinds import KINDS
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert, event
+from tests.panel.deliveries.alerts.alert_messages import alert, event
 
 AT = datetime(2026, 11, 23, 3, 4, 5, tzinfo=UTC)
 

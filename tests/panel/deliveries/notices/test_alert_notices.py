@@ -1,4 +1,4 @@
-"""What customers are told of alerts: of their volume, in their words, once, and its end."""
+"""What customers are notified of alerts: of their volume, in their words, once, and its end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from panel.deliveries.notices import alert_notices
 from panel.models import Mute, Notice, User
 from storage.models import Host, HostOutline, Volume
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert
+from tests.panel.deliveries.alerts.alert_messages import alert
 
 pytestmark = pytest.mark.django_db
 LONG_AGO = timedelta(minutes=10)
@@ -45,7 +45,7 @@ def wrong(volume: Volume, code: str = "ssd_lost", **fields: Any) -> Alert:
     )  # fmt: skip
 
 
-def test_a_customer_is_told_once_and_once_that_it_is_over(volume: Volume) -> None:
+def test_a_customer_is_notified_once_and_once_of_the_end(volume: Volume) -> None:
     there = wrong(volume)
     for _ in range(3):
         tasks.send_notices()
@@ -58,7 +58,7 @@ def test_a_customer_is_told_once_and_once_that_it_is_over(volume: Volume) -> Non
     assert [each.subject for each in mail.outbox[1:]] == ["Resolved: Acme mail"]
 
 
-def test_a_problem_of_many_months_is_told_once_and_so_is_its_end(volume: Volume) -> None:
+def test_a_problem_of_many_months_notifies_once_and_so_does_its_end(volume: Volume) -> None:
     there = wrong(volume, opened_at=timezone.now() - timedelta(days=100))
     tasks.send_notices()
     Notice.objects.update(delivered_at=timezone.now() - timedelta(days=99))
@@ -77,10 +77,11 @@ def test_no_host_and_no_technology_is_named(volume: Volume) -> None:
     wrong(volume)
     tasks.send_notices()
     body = str(mail.outbox[0].body)
-    assert f"/my/volumes/{volume.key}/" in body
+    address = f"/my/volumes/{volume.key}/"
+    assert address in body
     assert "restart it once the problem is resolved" in body
     for word in ("stor-hel-03", "vg0", "secret", "lvm", "bcache"):
-        assert word not in body
+        assert word not in body.replace(address, ""), "random letters of the address do not count"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_no_host_and_no_technology_is_named(volume: Volume) -> None:
         ("cache_unregistered", "offline until the cache is back", "bis der Cache wieder da ist"),
     ],
 )
-def test_a_volume_that_hangs_or_stands_still_is_told_in_both_languages(
+def test_a_volume_that_hangs_or_stands_still_is_shown_in_both_languages(
     volume: Volume, vera: User, code: str, english: str, german: str
 ) -> None:
     wrong(volume, code)
@@ -114,20 +115,22 @@ def test_in_german_for_who_speaks_it(volume: Volume, vera: User) -> None:
     "fields",
     [
         {"opened_at": None},
-        {"hushed_by": "maintenance"},
-        {"hushed_by": "silence"},
+        {"muted_by": "maintenance"},
+        {"muted_by": "silence"},
         {"is_flapping": True},
         {"code": "drift"},
         {"code": "writeback_degraded"},
     ],
 )
-def test_what_is_no_business_of_theirs_is_not_told(volume: Volume, fields: dict[str, Any]) -> None:
+def test_what_is_no_business_of_theirs_does_not_notify(
+    volume: Volume, fields: dict[str, Any]
+) -> None:
     wrong(volume, **fields)
     alert_notices.notify_customers()
     assert not Notice.objects.exists()
 
 
-def test_what_is_mended_within_minutes_is_not_told(volume: Volume) -> None:
+def test_what_is_mended_within_minutes_does_not_notify(volume: Volume) -> None:
     there = wrong(volume, opened_at=timezone.now() - timedelta(minutes=1))
     alert_notices.notify_customers()
     there.resolved_at = timezone.now()
@@ -136,14 +139,14 @@ def test_what_is_mended_within_minutes_is_not_told(volume: Volume) -> None:
     assert not Notice.objects.exists()
 
 
-def test_what_follows_from_another_alert_is_told_all_the_same(volume: Volume) -> None:
+def test_what_follows_from_another_alert_notifies_all_the_same(volume: Volume) -> None:
     cause = alert(code="pv_missing")
-    wrong(volume, cause=cause, told_at=None)
+    wrong(volume, cause=cause, notified_at=None)
     tasks.send_notices()
     assert len(mail.outbox) == 1
 
 
-def test_what_follows_from_another_alert_is_not_told_in_maintenance_of_its_host(
+def test_what_follows_from_another_alert_does_not_notify_in_maintenance_of_its_host(
     volume: Volume,
 ) -> None:
     since = timezone.now() - timedelta(hours=1)
@@ -164,7 +167,9 @@ def test_what_follows_from_another_alert_is_not_told_in_maintenance_of_its_host(
     assert [each.subject for each in mail.outbox] == ["Problem: Acme mail"]
 
 
-def test_nobody_else_is_told_and_nobody_who_does_not_want_it(volume: Volume, vera: User) -> None:
+def test_no_one_else_is_notified_and_no_one_who_does_not_want_it(
+    volume: Volume, vera: User
+) -> None:
     stranger = make.user("otto@example.org")
     make.customer("Zebra").members.create(user=stranger, role="owner")
     Mute.objects.create(user=vera, kind="wrong")
@@ -173,7 +178,7 @@ def test_nobody_else_is_told_and_nobody_who_does_not_want_it(volume: Volume, ver
     assert mail.outbox == []
 
 
-def test_who_got_the_volume_meanwhile_is_not_told_that_a_problem_of_before_is_over(
+def test_who_got_the_volume_meanwhile_is_not_notified_that_a_problem_of_before_is_over(
     volume: Volume,
 ) -> None:
     there = wrong(volume)

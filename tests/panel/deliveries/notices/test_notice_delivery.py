@@ -125,7 +125,7 @@ def test_after_too_many_tries_it_is_given_up(there: Case, down: list[int]) -> No
     assert not mail.outbox
 
 
-def test_an_address_that_no_mail_can_have_keeps_nobody_waiting(there: Case) -> None:
+def test_an_address_that_no_mail_can_have_delays_no_other_message(there: Case) -> None:
     User.objects.filter(pk=there.viewer.pk).update(email="vera@example.org\nBcc: all@example.org")
     Mute.objects.all().delete()
     notice_delivery.notify(there.order, NoticeKind.DONE)
@@ -136,7 +136,7 @@ def test_an_address_that_no_mail_can_have_keeps_nobody_waiting(there: Case) -> N
     assert "newlines" in bad.last_error
 
 
-def test_what_nobody_foresaw_is_tried_again_and_given_up_like_any_failure(
+def test_an_unforeseen_error_is_tried_again_and_given_up_like_any_failure(
     there: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What happens to an order is written down for everybody who is to be told."""
+"""What happens to an order is written down for everybody who is to be notified."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.panel.deliveries.notices.case import case
 pytestmark = pytest.mark.django_db
 
 
-def told(kind: str = NoticeKind.DONE) -> set[str]:
+def notified(kind: str = NoticeKind.DONE) -> set[str]:
     return set(Notice.objects.filter(kind=kind).values_list("user__email", flat=True))
 
 
@@ -31,32 +31,32 @@ def told(kind: str = NoticeKind.DONE) -> set[str]:
         (events.proof_ready, "proof"),
     ],
 )
-def test_each_ending_is_told_to_everybody_of_the_customer(signal: Any, kind: str) -> None:
+def test_each_ending_notifies_everybody_of_the_customer(signal: Any, kind: str) -> None:
     there = case()
     stranger = make.user()
     make.customer().members.create(user=stranger, role="owner")
     signal.send(sender=Order, order=there.order)
-    assert told(kind) == {there.viewer.email, there.shop.owner.email}
+    assert notified(kind) == {there.viewer.email, there.shop.owner.email}
     assert Notice.objects.count() == 2
 
 
 @pytest.mark.parametrize("signal", [events.placed, events.cancelled])
-def test_what_a_person_has_just_done_is_not_told(signal: Any) -> None:
+def test_what_a_person_has_just_done_does_not_notify(signal: Any) -> None:
     signal.send(sender=Order, order=case().order)
     assert not Notice.objects.exists()
 
 
-def test_who_does_not_want_it_or_may_not_sign_in_is_not_told() -> None:
+def test_who_does_not_want_it_or_may_not_sign_in_is_not_notified() -> None:
     there = case()
     Mute.objects.create(user=there.viewer, kind="done")
     User.objects.filter(pk=there.shop.owner.pk).update(is_active=False)
     notice_delivery.notify(there.order, NoticeKind.DONE)
-    assert told() == set()
+    assert notified() == set()
     notice_delivery.notify(there.order, NoticeKind.FAILED)
-    assert told("failed") == {there.viewer.email}
+    assert notified("failed") == {there.viewer.email}
 
 
-def test_told_twice_it_is_written_once() -> None:
+def test_reported_twice_it_is_written_once() -> None:
     there = case()
     for _ in range(2):
         notice_delivery.notify(there.order, NoticeKind.DONE)
@@ -71,7 +71,7 @@ def test_it_is_written_with_what_it_tells_of_or_not_at_all() -> None:
     assert not Notice.objects.exists()
 
 
-def test_workers_are_told_after_the_commit(
+def test_workers_are_notified_after_the_commit(
     monkeypatch: pytest.MonkeyPatch,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:

@@ -70,7 +70,7 @@ def test_a_failed_order_says_why_and_that_nothing_was_charged(state: str, what: 
     assert "Nothing was charged. Your volume keeps no cache." in found.text
 
 
-def test_a_reason_that_nobody_gave_is_not_made_up() -> None:
+def test_a_reason_that_was_not_given_is_not_made_up() -> None:
     text = written(NoticeKind.FAILED, state=OrderState.FAILED).text
     assert "The reason is unknown. Ask your provider." in text
 

@@ -333,7 +333,7 @@ def test_what_is_no_refusal_for_now_has_no_say_in_it(place: Place) -> None:
     assert (tried.next_at - timezone.now()).total_seconds() < 7
 
 
-def test_what_nobody_took_for_25_hours_is_given_up_and_said(place: Place, settings: Any) -> None:
+def test_what_no_server_took_for_25_hours_is_given_up_and_said(place: Place, settings: Any) -> None:
     settings.TIERCEL_WEBHOOK_PRIVATE_HOSTS = []
     webhook(place.url)
     make.host()
@@ -349,7 +349,7 @@ def test_what_nobody_took_for_25_hours_is_given_up_and_said(place: Place, settin
     assert webhook_fanout.TOO_OLD in {each.last_error for each in sent()}
 
 
-def test_410_disables_until_somebody_saves_the_webhook_again(place: Place) -> None:
+def test_410_disables_until_a_person_saves_the_webhook_again(place: Place) -> None:
     row = webhook(place.url)
     place.statuses[:] = [410]
     make.host()
@@ -449,7 +449,7 @@ def test_a_redirect_is_not_followed(place: Place) -> None:
     assert sent()[0].last_error == "The receiver answered with 302."
 
 
-def test_what_nobody_foresaw_of_one_message_stops_no_other_one(
+def test_an_unforeseen_error_of_one_message_stops_no_other_one(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     webhook(place.url, name="broken", secret=seal("whsec_"))

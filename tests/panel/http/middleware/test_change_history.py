@@ -98,7 +98,7 @@ def test_a_job_leaves_who_asked_for_it_and_its_key(
 def test_one_request_does_not_sign_for_the_next(ada: Client) -> None:
     accepted(ada)
     volume = make.volume()
-    volume.label = "by nobody"
+    volume.label = "without a person"
     volume.save()
     assert edits(volume)[0].who == "Tiercel"
 

@@ -79,7 +79,7 @@ def test_a_query_with_it_is_refused_and_a_form_does_no_harm(
 
 
 @pytest.mark.parametrize("action", ["manage", "customer", "add-cache"])
-def test_chosen_volumes_and_options_with_it_are_nobodys(people: Cast, action: str) -> None:
+def test_chosen_volumes_and_options_with_it_match_nothing(people: Cast, action: str) -> None:
     row, fields = Row("volumes-bulk", "POST", ""), {"customer": "\0", "cache_plan": "\0"}
     asked = {"action": action, "volume": "a\0b", **fields}
     # Nothing is chosen: back to the list.

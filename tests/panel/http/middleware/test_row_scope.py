@@ -1,4 +1,4 @@
-"""The second wall stands where the first one fell: no view asks for less, and still nobody meets
+"""The second wall stands where the first one fell: no view asks for less, and still no one meets
 another customer."""
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from panel.deliveries.alerts import alert_routing
 from panel.models import AlertDelivery, User
 from storage.models import Host, HostActivity, HostOutline
 from tests import make
-from tests.panel.deliveries.alerts.telling import mail_route
+from tests.panel.deliveries.alerts.alert_messages import mail_route
 from tests.scene import HOSTILE, Scene, job, scene, stuck_job
 
 pytestmark = pytest.mark.django_db
@@ -95,7 +95,7 @@ def test_open_alerts_are_listed_with_what_follows_from_them(browser: Client) -> 
     )
 
 
-def test_the_top_bar_counts_what_waits_for_somebody(browser: Client, anna: User) -> None:
+def test_the_top_bar_counts_what_waits_for_a_person(browser: Client, anna: User) -> None:
     wrong(finding("pv_missing", subject="vg0"))
     assert '<span class="visually-hidden"> waiting</span>' in text_of(browser, "jobs")
     alert = Alert.objects.get()
@@ -112,7 +112,7 @@ def test_an_alert_shows_its_words_and_what_happened(browser: Client) -> None:
     assert HOSTILE not in page
 
 
-def test_an_alert_says_who_was_told_how_and_in_which_state(browser: Client) -> None:
+def test_an_alert_says_who_was_notified_how_and_in_which_state(browser: Client) -> None:
     mail_route("ada@example.org", name="Ada")
     wrong(finding("pv_missing", subject="vg0"))
     alert_routing.route_events()
@@ -123,12 +123,14 @@ def test_an_alert_says_who_was_told_how_and_in_which_state(browser: Client) -> N
     assert "has no recipient for this alert" not in page
 
 
-def test_an_alert_that_nobody_was_told_of_says_so(browser: Client) -> None:
+def test_an_alert_without_recipients_says_so(browser: Client) -> None:
     mail_route("ada@example.org", name="Ada", sites=["Helsinki"])
     wrong(finding("pv_missing", subject="vg0"))
     alert = Alert.objects.get()
     old = "Nobody has acknowledged it: tier 2 is told."
-    AlertEvent.objects.create(alert=alert, kind="escalated", is_told=True, tier=2, rank=0, text=old)
+    AlertEvent.objects.create(
+        alert=alert, kind="escalated", is_notified=True, tier=2, rank=0, text=old
+    )
     alert_routing.route_events()
     page = text_of(browser, "alert", alert.key)
     assert "Tier 1 has no recipient for this alert." in page
@@ -158,9 +160,9 @@ def test_a_button_that_a_job_bars_says_which_job_it_waits_for(browser: Client) -
     for page in (text_of(browser, "alert", alert.key), text_of(browser, "home")):
         button = page.split(">Set to writethrough</button>")[0].rpartition("<button")[2]
         assert "disabled" in button
-        told = page.split('id="held-')[1].partition("</div>")[0]
-        assert "needs a decision" in told
-        assert f'href="{reverse("job", args=[job.key])}"' in told
+        box = page.split('id="held-')[1].partition("</div>")[0]
+        assert "needs a decision" in box
+        assert f'href="{reverse("job", args=[job.key])}"' in box
         assert f'action="{reverse("volumes-bulk")}"' not in page
 
 
@@ -329,7 +331,7 @@ def test_the_history_is_a_file_too(browser: Client) -> None:
     )
     assert row["subject"] == "'=cmd()"
     counts = [row[f"messages_{state}"] for state in ("delivered", "waiting", "given_up")]
-    assert counts == ["0", "0", "0"], "nobody is set to be told"
+    assert counts == ["0", "0", "0"], "there are no recipients"
     mail_route("ben@example.org")
     AlertEvent.objects.update(routed_at=None)
     alert_routing.route_events()
@@ -367,7 +369,7 @@ def test_no_problem_began_after_its_alert_was_opened(browser: Client) -> None:
     assert "Wrong since" not in text_of(browser, "alert", alert.key)
 
 
-def test_the_page_says_where_nobody_judges(browser: Client) -> None:
+def test_the_page_says_where_alerts_are_not_judged(browser: Client) -> None:
     wrong()
     assert "have not been judged" not in text_of(browser, "alerts")
     AlertRound.objects.update(at=timezone.now() - timedelta(minutes=10))

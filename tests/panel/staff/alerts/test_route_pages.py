@@ -1,4 +1,4 @@
-"""Who is told: entered, tested, changed; nothing secret is shown twice."""
+"""Recipients: entered, tested, changed; nothing secret is shown twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from panel.deliveries.alerts.route_forms import OwnRouteForm, RouteForm, initial
 from panel.models import AlertDelivery, AlertRoute, SecurityEntry, User
 from storage.models import Host
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert, event, mail_route, routed
+from tests.panel.deliveries.alerts.alert_messages import alert, event, mail_route, routed
 from tests.proven import prove
 
 pytestmark = pytest.mark.django_db
@@ -48,13 +48,13 @@ def post(browser: Client, **fields: Any) -> Any:
     return browser.post(reverse("alert-route-new"), {**WEBHOOK, **fields})
 
 
-def test_without_a_route_the_pages_say_that_nobody_is_told(browser: Client) -> None:
+def test_without_a_route_the_pages_say_that_alerts_have_no_recipients(browser: Client) -> None:
     assert "No recipients" in browser.get(reverse("alert-routes")).content.decode()
     assert "No alert recipients yet" in browser.get(reverse("alerts")).content.decode()
     assert "No alert recipients." in browser.get(reverse("settings")).content.decode()
 
 
-def test_a_person_is_told_by_mail(browser: Client, anna: User) -> None:
+def test_a_person_is_notified_by_mail(browser: Client, anna: User) -> None:
     host = make.host(name="stor-hel-03")
     saved = post(
         browser, kind="email", url="", person=str(anna.pk), hosts="stor-hel-03", sites="Hel, Ams",
@@ -185,7 +185,7 @@ def test_naming_alerts_costs_no_query_for_each_message(browser: Client, anna: Us
     assert queries() == before
 
 
-def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
+def test_hosts_without_a_first_recipient_are_named(browser: Client) -> None:
     mail_route("ben@example.org", sites=["Hel"])
     mail_route("cleo@example.org", tier=2)
     mail_route("dora@example.org", most_rank=0, tags=["nvme"])
@@ -194,10 +194,10 @@ def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
     bare, risky = make.host(name="stor-fra-02"), make.host(name="stor-fra-03", tags=["nvme"])
     make.host(name="stor-old-01", state="pending")
     routes = browser.get(reverse("alert-routes")).content.decode()
-    told = routes.split('id="no-recipient"')[1].split("</section>")[0]
-    assert "stor-fra-02" in told and "stor-fra-03" in told
-    assert "stor-hel-01" not in told and "stor-old-01" not in told
-    assert "only of data at risk" in told
+    section = routes.split('id="no-recipient"')[1].split("</section>")[0]
+    assert "stor-fra-02" in section and "stor-fra-03" in section
+    assert "stor-hel-01" not in section and "stor-old-01" not in section
+    assert "only of data at risk" in section
     assert "No recipient in tier 1: 2 hosts" in browser.get(reverse("home")).content.decode()
     for host, words in ((bare, "no recipient"), (risky, "no recipient of errors")):
         assert words in browser.get(reverse("host", args=[host.key])).content.decode()
@@ -212,7 +212,7 @@ def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
     assert browser.get(reverse("api-alert-route-gaps")).json()["items"] == []
 
 
-def test_an_admin_is_asked_who_is_told_until_they_say_that_nobody_is(browser: Client) -> None:
+def test_an_admin_is_asked_for_recipients_until_they_choose_none(browser: Client) -> None:
     make.host()
     home = browser.get(reverse("home")).content.decode()
     assert "No alert recipients yet" in home
@@ -228,7 +228,7 @@ def test_an_admin_is_asked_who_is_told_until_they_say_that_nobody_is(browser: Cl
     assert "No alert recipients yet" in browser.get(reverse("home")).content.decode()
 
 
-def test_whoever_may_not_change_it_is_not_asked(client: Client) -> None:
+def test_a_person_who_may_not_change_it_is_not_asked(client: Client) -> None:
     make.host()
     client.force_login(make.staff_user("otto@example.org", staff_role="operator"))
     assert "No alert recipients yet" not in client.get(reverse("home")).content.decode()
@@ -331,7 +331,7 @@ def test_a_way_that_cannot_work_is_not_the_first_that_is_offered(
     assert ("e-mails are not delivered" in page) is (not server)
 
 
-def test_an_alert_remembers_who_was_told_when_the_recipient_is_gone(browser: Client) -> None:
+def test_an_alert_remembers_who_was_notified_when_the_recipient_is_gone(browser: Client) -> None:
     route, of = mail_route("m2@example.org"), alert()
     event(of)
     (sent,) = routed()

@@ -125,7 +125,7 @@ def test_a_recorded_state_of_another_version_is_not_spelled_out(wish: Any) -> No
     assert field_changes(edits(volume)[0]) == [("recorded state", "-", "changed")]
 
 
-def test_another_record_is_told_by_its_name_and_an_amount_with_its_unit() -> None:
+def test_another_record_is_shown_by_its_name_and_an_amount_with_its_unit() -> None:
     acme, boost = make.customer("Acme"), plan(name="Boost", price_minor=1000)
     volume = make.volume(customer=acme, cache_plan=boost, size_bytes=8 * GIB)
     Volume.objects.filter(pk=volume.pk).update(customer=None, cache_plan=None, size_bytes=9 * GIB)

@@ -51,7 +51,7 @@ def test_it_is_narrowed(boss: Client, query: dict[str, str], there: str) -> None
 
 
 def test_nothing_found_says_how_to_ask(boss: Client) -> None:
-    assert "Nothing matches" in seen(boss, who="nobody")
+    assert "Nothing matches" in seen(boss, who="stranger")
     assert "Nothing matches" in seen(boss, since="2999-01-01")
 
 

@@ -54,8 +54,8 @@ def test_a_plan_is_stored_as_it_was_typed(admin: Client) -> None:
     assert (made.price_minor, made.currency, made.on_offer) == (490, "EUR", True)
     assert list(made.hosts.all()) == [host]
     text = listed(admin)
-    for told in ("Fast", "For busy servers", "2 GiB", "4.90 EUR", host.name, "available"):
-        assert told in text
+    for text_part in ("Fast", "For busy servers", "2 GiB", "4.90 EUR", host.name, "available"):
+        assert text_part in text
 
 
 def test_a_plan_may_be_a_share_of_the_volume(admin: Client) -> None:
@@ -146,11 +146,11 @@ def test_a_plan_in_use_is_kept_with_the_reason(admin: Client) -> None:
 def test_a_plan_is_retired_and_offered_again(admin: Client) -> None:
     made = plan()
     path = reverse("cache-plan-offer", args=[made.key])
-    for value, is_offered, told in (("0", False, "retired"), ("1", True, "available")):
+    for value, is_offered, state in (("0", False, "retired"), ("1", True, "available")):
         admin.post(path, {"on_offer": value})
         made.refresh_from_db()
         assert made.on_offer is is_offered
-        assert told in listed(admin)
+        assert state in listed(admin)
 
 
 def test_an_empty_shop_says_what_a_plan_is(admin: Client) -> None:

@@ -146,7 +146,9 @@ def days_ago(days: float) -> datetime:
     return timezone.now() - timedelta(days=days)
 
 
-def test_what_sales_added_and_took_is_told_apart_with_trials_that_were_kept(admin: Client) -> None:
+def test_what_sales_added_and_took_is_distinguished_with_trials_that_were_kept(
+    admin: Client,
+) -> None:
     """A new plan of 4.90, one that went from 4.90 to 2.90 and one of 4.90 that was cancelled in 30
     days: +4.90 and -6.90. Two trials ended, one of which was kept for 4.90: 1 of 2, +4.90."""
     one, fast = host("s1"), plan("Fast", 490)

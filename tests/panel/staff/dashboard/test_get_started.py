@@ -12,7 +12,7 @@ from panel.accounts.security_log import security_entries
 from panel.models import SecurityKind, User
 from panel.staff.dashboard.get_started import get_started
 from tests import make
-from tests.panel.deliveries.alerts.telling import mail_route
+from tests.panel.deliveries.alerts.alert_messages import mail_route
 
 pytestmark = pytest.mark.django_db
 

@@ -129,14 +129,14 @@ def test_what_an_inventory_shows_is_listed_with_the_volumes_label(admin: User) -
     assert item.since is not None
 
 
-def test_the_same_trouble_told_by_agent_and_inventory_is_one(admin: User) -> None:
+def test_the_same_trouble_reported_by_agent_and_inventory_is_one(admin: User) -> None:
     problem = {"code": "volume_inactive", "severity": "error", "message": "off", "correction": ""}
     there = scene(make.lv(active=False), host={"problems": [problem]})
     report(there)
     assert [item.count for item in page(admin).attention] == [1]
 
 
-def test_what_the_agent_told_counts_as_long_as_there_is_no_inventory(admin: User) -> None:
+def test_what_the_agent_reported_counts_as_long_as_there_is_no_inventory(admin: User) -> None:
     problem = {"code": "volume_inactive", "severity": "error", "message": "off", "correction": ""}
     scene(host={"problems": [problem]})
     assert attention_words(admin) == ["off"]
@@ -151,7 +151,7 @@ def test_a_difference_that_a_job_is_about_to_end_is_not_listed(admin: User) -> N
     assert len(attention_words(admin)) == 1
 
 
-def test_a_host_without_room_is_told_apart_from_what_is_wrong(admin: User) -> None:
+def test_a_host_without_room_is_distinguished_from_what_is_wrong(admin: User) -> None:
     there = scene()
     report(there, pvs=(make.pv(), make.fast_pv(size_bytes=100 * GIB, free_bytes=2 * GIB)))
     assert attention_words(admin) == []

@@ -19,7 +19,7 @@ from panel.models import Intent, Order, OrderState
 from panel.staff.history.timeline_rows import KINDS, SOURCES, TimelineRow, by_day
 from storage.models import HostChange, Placement
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert
+from tests.panel.deliveries.alerts.alert_messages import alert
 from tests.panel.portal.shop import plan
 from tests.proven import sign_in
 from tests.scene import HOSTILE, Scene, job, scene
@@ -150,7 +150,7 @@ def test_it_is_filtered_by_kind(admin: Client, kind: str, shown: Sequence[str]) 
     assert set(KINDS) == set(SOURCES)
 
 
-def test_a_volume_is_told_of_its_host_only_while_it_lay_there(admin: Client) -> None:
+def test_a_volume_shows_the_events_of_its_host_only_while_it_lay_there(admin: Client) -> None:
     there = night()
     Placement.objects.update(since=ago(25))
     found = "".join(rows(page(admin, "volume-history", there.volume.key)))

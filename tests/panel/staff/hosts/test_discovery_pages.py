@@ -79,7 +79,7 @@ def test_a_host_shows_what_stands_on_what(staff: Client) -> None:
         assert words in text, words
 
 
-def test_a_shrunken_inventory_is_told_on_every_page_of_the_host(staff: Client) -> None:
+def test_a_shrunken_inventory_is_shown_on_every_page_of_the_host(staff: Client) -> None:
     there = shrunken(5, 2)
     words = "3 of 5 volumes are missing since"
     assert words in page(staff, "home")

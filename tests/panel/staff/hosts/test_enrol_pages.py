@@ -17,7 +17,7 @@ from jobs.models import State
 from storage.inventory.volume_parts import VolumeUser
 from storage.models import Host
 from tests import make
-from tests.panel.deliveries.alerts.telling import mail_route
+from tests.panel.deliveries.alerts.alert_messages import mail_route
 from tests.proven import sign_in
 from tests.scene import HOST_KEY, OTHER_HOST_KEY, end, job, scene
 

@@ -77,7 +77,7 @@ def test_a_state_in_which_no_host_is_makes_no_filter(staff: Client) -> None:
     assert "state=up" in page
 
 
-def test_what_an_inventory_shows_to_be_wrong_is_told_with_the_rest_counted(staff: Client) -> None:
+def test_what_an_inventory_shows_to_be_wrong_is_shown_with_the_rest_counted(staff: Client) -> None:
     host = make.host(last_seen_at=timezone.now())
     finding = {"code": "array_degraded", "severity": "error", "subject": "md0", "correction": ""}
     findings = [{**finding, "message": f"md{n} misses a disk."} for n in range(3)]

@@ -131,8 +131,8 @@ def test_space_is_shown_by_tier_with_what_is_free(staff: Client) -> None:
 def test_what_the_inventory_shows_to_be_wrong_stands_among_the_problems_once(
     staff: Client,
 ) -> None:
-    told = {"code": "array_degraded", "severity": "error", "message": "reported by the agent"}
-    there = scene(host={"problems": [{**told, "correction": ""}], "hello_at": timezone.now()})
+    reported = {"code": "array_degraded", "severity": "error", "message": "reported by the agent"}
+    there = scene(host={"problems": [{**reported, "correction": ""}], "hello_at": timezone.now()})
     finding = {
         "code": "array_degraded", "severity": "error", "subject": "md0",
         "message": "md0 is missing 1 disk.", "correction": "Replace the disk.",
@@ -164,8 +164,8 @@ def test_a_preflight_without_problems_says_so_and_hints_stand_there(staff: Clien
 
 
 def test_preflights_problems_lead_to_the_summary_where_they_are_listed(staff: Client) -> None:
-    told = {"code": "x", "severity": "warning", "message": "Told.", "correction": ""}
-    there = scene(host={"problems": [told], "hello_at": timezone.now()})
+    reported = {"code": "x", "severity": "warning", "message": "Reported.", "correction": ""}
+    there = scene(host={"problems": [reported], "hello_at": timezone.now()})
     preflight = section(page(staff, there.host, "host-settings"), "preflight")
     assert "1 problem<" in preflight
     assert f'href="{reverse("host", args=[there.host.key])}#problems"' in preflight
@@ -264,9 +264,9 @@ def test_what_mends_waits_for_the_job_that_holds_the_volume(staff: Client) -> No
         button = text.split(">Set to writethrough</button>")[0].rpartition("<button")[2]
         assert "disabled" in button, name
         reason = button.split('aria-describedby="')[1].partition('"')[0]
-        told = text.split(f'id="{reason}"')[1].partition("</div>")[0]
-        assert "needs a decision" in told
-        assert any(f'href="{reverse("job", args=[each.key])}"' in told for each in (job, held))
+        box = text.split(f'id="{reason}"')[1].partition("</div>")[0]
+        assert "needs a decision" in box
+        assert any(f'href="{reverse("job", args=[each.key])}"' in box for each in (job, held))
         assert f'action="{reverse("volumes-bulk")}"' not in text, name
 
 

@@ -72,7 +72,7 @@ def test_a_partition_stands_on_its_disk() -> None:
     assert devices(group) == [[["sda"], ["sda3"]]]
 
 
-def test_what_of_a_volume_lies_on_ssd_is_told() -> None:
+def test_what_of_a_volume_lies_on_ssd_is_shown() -> None:
     segments = (make.segment("sdc", size_bytes=300), make.segment("md0", size_bytes=100))
     (group,) = stack_of(make.facts(make.lv(size_bytes=400, segments=segments))).groups
     assert group.pillars[0].fast_bytes == 100

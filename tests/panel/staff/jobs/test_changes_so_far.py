@@ -34,7 +34,7 @@ def test_a_failed_step_counts_once_a_command_of_it_had_begun() -> None:
     assert (found.broken, found.sentence) == ((steps[1],), "1 step failed.")
 
 
-def test_steps_are_told_by_how_far_they_came() -> None:
+def test_steps_are_shown_by_how_far_they_came() -> None:
     steps = [step(StepState.DONE), step(StepState.DONE), step(StepState.RUNNING)]
     found = changes_so_far(Job(state=State.RUNNING), steps)
     assert found.sentence == "2 steps done, 1 step running."

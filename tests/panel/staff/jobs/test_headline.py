@@ -23,9 +23,9 @@ def attach(state: State, **fields: Any) -> Job:
         (attach(State.WAITING), False, "Waiting to add a cache to web12"),
         (attach(State.WAITING), True, "Adding a cache to web12"),
         (attach(State.RUNNING), False, "Adding a cache to web12"),
-        (attach(State.RUNNING, falls_back=True), True, "Rolling back: add a cache to web12"),
+        (attach(State.RUNNING, is_rolling_back=True), True, "Rolling back: add a cache to web12"),
         (attach(State.SUCCEEDED), True, "Added a cache to web12"),
-        (attach(State.FAILED, falls_back=True), True, "Failed to add a cache to web12"),
+        (attach(State.FAILED, is_rolling_back=True), True, "Failed to add a cache to web12"),
         (attach(State.CANCELLED), True, "Cancelled: add a cache to web12"),
         (attach(State.NEEDS_ATTENTION), True, "Needs a decision: add a cache to web12"),
         (attach(State.SUCCEEDED, dry_run=True), False, "Preview: add a cache to web12"),
@@ -62,7 +62,7 @@ def test_the_detail_says_what_the_headline_does_not(job: Job, said: str) -> None
     assert detail(job) == said
 
 
-def test_a_step_under_way_is_told_also_while_no_worker_looks_on() -> None:
+def test_a_step_under_way_is_shown_also_while_no_worker_looks_on() -> None:
     job = attach(State.WAITING, explanation="Detach the cache")
     assert detail(job, is_at_work=True) == "Detach the cache."
 
@@ -74,7 +74,7 @@ def test_the_page_says_what_cancelling_does_to_finished_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turned", "turns", "is_possible", "words"),
+    ("is_irrevocable", "makes_irrevocable", "is_possible", "words"),
     [
         (False, False, True, "possible"),
         (False, True, False, "not possible"),
@@ -83,8 +83,11 @@ def test_the_page_says_what_cancelling_does_to_finished_steps() -> None:
     ],
 )
 def test_the_page_says_whether_a_rollback_is_possible(
-    turned: bool, turns: bool, is_possible: bool, words: str
+    is_irrevocable: bool, makes_irrevocable: bool, is_possible: bool, words: str
 ) -> None:
     """Of a job that never goes back by itself, in the words of its preview."""
-    running = attach(State.RUNNING, turned=turned)
-    assert rollback(running, [Step(turns=turns)], is_possible=is_possible) == words
+    running = attach(State.RUNNING, is_irrevocable=is_irrevocable)
+    assert (
+        rollback(running, [Step(makes_irrevocable=makes_irrevocable)], is_possible=is_possible)
+        == words
+    )

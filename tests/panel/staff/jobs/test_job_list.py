@@ -64,7 +64,7 @@ def test_each_filter_finds_its_own_and_nothing_else(
 ) -> None:
     acme = Customer.objects.create(name="Acme Ltd")
     mine = job(place("alpha", acme), kind="flush-cache", actor=person, state=State.NEEDS_ATTENTION)
-    end(job(place("beta"), door=Origin.API))
+    end(job(place("beta"), origin=Origin.API))
     for query in (
         {"state": "needs_attention"},
         {"state": "active"},

@@ -140,7 +140,7 @@ def test_a_volumes_page_loads_its_jobs_as_a_fragment(staff: Client) -> None:
 
 
 def test_a_cancelled_job_that_goes_back_shows_no_error(staff: Client) -> None:
-    there = job(scene(), cancel_requested=True, falls_back=True, error={"after_step": 1})
+    there = job(scene(), cancel_requested=True, is_rolling_back=True, error={"after_step": 1})
     text = page(staff, "job-status", there.key)
     assert "Cancelling: rolling back." in text
     assert 'role="alert"' not in text

@@ -41,7 +41,7 @@ def test_a_step_that_the_host_works_on_is_no_wait() -> None:
         (90, None, "as soon as another worker is free"),
     ],
 )
-def test_a_worker_that_fell_silent_is_told_of(
+def test_a_worker_that_fell_silent_is_reported(
     silent_seconds: int, until: timedelta | None, said: str
 ) -> None:
     last_heard = NOW - timedelta(seconds=silent_seconds)
@@ -106,7 +106,7 @@ def test_a_closed_window_says_when_it_opens_and_an_open_one_nothing() -> None:
 
 
 @pytest.mark.parametrize(("sent", "locked"), [(False, False), (True, True)])
-def test_a_silent_host_is_told_with_the_tries(sent: bool, locked: bool) -> None:
+def test_a_silent_host_is_shown_with_the_tries(sent: bool, locked: bool) -> None:
     job = waiting(attempts=3, error={"message": "cut"}, not_before=NOW + timedelta(seconds=8))
     found = wait(job, has_running_step=sent)
     assert found is not None
@@ -122,7 +122,7 @@ def test_a_turn_of_another_job_leads_to_it() -> None:
     assert (found.what, found.holder) == ("turn", other)
 
 
-def test_whatever_else_is_told_in_the_runners_words() -> None:
+def test_whatever_else_is_shown_in_the_runners_words() -> None:
     found = wait(waiting(explanation="vgcfgbackup holds vg0"))
     assert found is not None
     assert found.sentence == "vgcfgbackup holds vg0. Tiercel retries automatically."

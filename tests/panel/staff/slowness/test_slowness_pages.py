@@ -16,7 +16,7 @@ from jobs.alerts.alert_judge import judge
 from jobs.models import Alert, Job
 from storage.models import Host, HostChange, Volume
 from tests import make
-from tests.panel.deliveries.alerts.telling import alert
+from tests.panel.deliveries.alerts.alert_messages import alert
 from tests.proven import sign_in
 from tests.scene import HOSTILE, RTL
 from tests.storage.analysis.test_disk_condition import NOON, Neighbours, at

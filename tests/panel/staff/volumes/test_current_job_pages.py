@@ -51,7 +51,7 @@ def test_the_unfinished_job_shows_itself_with_its_steps(staff: Client) -> None:
 def test_the_point_of_no_return_is_marked_in_the_page_as_on_the_jobs_own(staff: Client) -> None:
     there = scene()
     running = job(there)
-    step(running, turns=True)
+    step(running, makes_irrevocable=True)
     own = staff.get(reverse("job", args=[running.key])).content.decode()
     for text in (work(staff, there).content.decode(), own):
         assert text.count("rollback not possible from here") == 1
@@ -74,8 +74,8 @@ def test_the_end_of_a_job_makes_the_page_ask_for_its_parts_anew(staff: Client) -
     done = job(there)
     assert "HX-Trigger" not in work(staff, there, job=done.key, running="1")
     end(done)
-    told = work(staff, there, job=done.key, running="1")["HX-Trigger"]
-    assert json.loads(told) == {"volumechanged": {"target": "body"}}
+    trigger = work(staff, there, job=done.key, running="1")["HX-Trigger"]
+    assert json.loads(trigger) == {"volumechanged": {"target": "body"}}
     assert "HX-Trigger" not in work(staff, there, job=done.key)
 
 

@@ -204,7 +204,7 @@ def test_a_customer_that_is_named_whole_leaves_those_out_that_begin_like_it(
 def test_each_word_of_a_search_may_be_in_another_name() -> None:
     there = scene(label="database", host={"name": "stor-7"})
     _volume(there, customer=make.customer("Acme Ltd"), external_id="whmcs-4711")
-    scene(label="database of nobody")
+    scene(label="database without customer")
     for text in ("acme base", "4711 stor-7", there.volume.key[:9], "DATABASE ltd"):
         assert found(q=text) == ["database"]
     assert found(q="acme nothing") == []

@@ -92,7 +92,7 @@ def test_the_head_says_of_the_state_what_the_list_says(
         assert found[: len(said)] == said and set(found[len(said) :]) <= {"no cache"}
 
 
-def test_who_may_only_look_is_told_who_may_manage_a_volume(client: Client, staff: Client) -> None:
+def test_who_may_only_look_reads_who_may_manage_a_volume(client: Client, staff: Client) -> None:
     there = scene(managed=False)
     tag = f'action="{reverse("volume-tag", args=[there.volume.key])}"'
     assert tag in part(staff, "volume", there)

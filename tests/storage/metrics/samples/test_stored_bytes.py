@@ -32,7 +32,7 @@ def packed() -> None:
     tasks.pack()
 
 
-def test_nothing_is_foretold_without_any() -> None:
+def test_nothing_is_predicted_without_any() -> None:
     assert {each.year_bytes for each in stored_chunks(NOON).values()} == {None}
     assert stored_rows().size_bytes > 0  # An empty table has a size too.
 

@@ -38,7 +38,7 @@ def host(*lvs: LogicalVolume, missing: int = 1) -> HostFacts:
 def test_a_clean_writethrough_cache_is_given_up_and_there_is_no_way_back() -> None:
     lv = lost_volume()
     (step,) = steps(host(lv), lv, PLAIN)
-    assert (step.verb, step.args["pool"], step.turns) == ("cache.drop", POOL, True)
+    assert (step.verb, step.args["pool"], step.makes_irrevocable) == ("cache.drop", POOL, True)
 
 
 @pytest.mark.parametrize(

@@ -26,15 +26,15 @@ def alert(host: Host | None = None, **fields: Any) -> Alert:
         "fingerprint": f"{number:032x}", "family": "array", "code": "array_degraded",
         "severity": "error", "rank": 0, "worst_rank": 0, "subject": "md0",
         "message": "md0 (raid1) is missing 1 disk.", "correction": "Replace the disk.",
-        "first_seen_at": now, "present_since": now, "opened_at": now, "told_at": now,
+        "first_seen_at": now, "present_since": now, "opened_at": now, "notified_at": now,
     }  # fmt: skip
     return Alert.objects.create(host=host or make.host(), **{**defaults, **fields})
 
 
 def event(of: Alert, kind: str = "opened", **fields: Any) -> AlertEvent:
-    """Something that is to be told."""
+    """An event of an alert, which notifies."""
     text = "" if kind == "resolved" else of.message
-    defaults = {"is_told": True, "rank": of.rank, "tier": of.tier, "text": text}
+    defaults = {"is_notified": True, "rank": of.rank, "tier": of.tier, "text": text}
     return AlertEvent.objects.create(alert=of, kind=kind, **{**defaults, **fields})
 
 

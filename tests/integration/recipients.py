@@ -1,4 +1,4 @@
-"""A panel that tells one person and one address of alerts, and what they got."""
+"""A panel that notifies one person and one address of alerts, and what they got."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from storage.models import Host
 from tests.integration.hurried_settings import ROUND_SECONDS
 from tests.integration.running import Running
 from tests.integration.until import until
+from tests.panel.deliveries.alerts.alert_messages import SECRET, arrived, route_to
 from tests.panel.deliveries.alerts.receivers import Place, Postbox
-from tests.panel.deliveries.alerts.telling import SECRET, arrived, route_to
 
 WITHIN_SECONDS = 120
 A_ROUND_AND_MORE = 3 * ROUND_SECONDS
@@ -26,7 +26,7 @@ A_ROUND_AND_MORE = 3 * ROUND_SECONDS
 
 
 @dataclass(frozen=True)
-class Told:
+class Recipients:
     """What came by mail to Anna, and to the webhook."""
 
     panel: Running
@@ -63,7 +63,7 @@ class Told:
         assert len(self.subjects) == len(types)
 
     def of_host(self, host: Host) -> Counter[tuple[str, str, str]]:
-        """How often each of the two was told of what of which kind of problem of the host."""
+        """How often each of the two was notified of what of which kind of problem."""
         return Counter(
             (message.route.kind, event.alert.family, event.kind)
             for message, event in arrived(self.postbox, self.place)
@@ -72,8 +72,8 @@ class Told:
 
 
 @contextmanager
-def telling(panel: Running) -> Iterator[Told]:
-    """Nobody else is told meanwhile; afterwards nobody is."""
+def recipients_of(panel: Running) -> Iterator[Recipients]:
+    """Alerts have no other recipient meanwhile, and none afterwards."""
     with Postbox() as postbox, Place() as place:
         before = dict(panel.environment)
         panel.stop("housekeeping")
@@ -90,7 +90,7 @@ def telling(panel: Running) -> Iterator[Told]:
         )
         route_to(f"{place.url}/hook")
         try:
-            yield Told(panel, postbox, place)
+            yield Recipients(panel, postbox, place)
         finally:
             AlertRoute.objects.all().delete()
             panel.stop("housekeeping")
