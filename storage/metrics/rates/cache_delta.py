@@ -5,11 +5,13 @@ Nothing else of the metrics asks which technology a volume has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
 from storage.byte_sizes import SECTOR_BYTES
+from storage.cache_counts import COUNTERS, BcacheCounts, Bound, CacheCounts, DmCacheCounts
 from storage.metrics.counters import BcacheCounters, DiskCounters, DmCacheCounters, VolumeCounters
 from storage.metrics.rates.disk import HALF, SLACK_IO, WRAP, subtract
 from storage.metrics.rates.gaps import GapReason
@@ -17,6 +19,7 @@ from storage.metrics.rates.legs import bcache_legs, dm_cache_legs
 
 METADATA_BLOCK_BYTES: Final = 4096
 """Of every dm-cache (DM_CACHE_METADATA_BLOCK_SIZE)."""
+NO_WRAP: Final = dict.fromkeys(Bound, 0)
 FOLD_LIMIT: Final = 65_535
 """bcache folds its counters every 13.64 s and keeps 16 bits of what was counted since."""
 
@@ -31,20 +34,13 @@ class CachedBy(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CacheDelta:
-    """dm-cache accesses (I/O split at chunk borders), and what the two legs did below: the slow
-    disk, and the SSD with the cache's metadata (`fast_busy_ms` without it).
+    """What the cache counted, and what the two legs did below: the slow disk, and the SSD with the
+    cache's metadata (`fast_busy_ms` without it).
 
-    bcache counts no accesses that can be trusted, but the share of reads that went by the cache:
-    `bypass_hits` and `bypass_misses` of all four. `counted_hits` are its own, not `read_hits`.
     Of older agents' bcache only the slow leg is known. All None: no cache, or a gap.
     """
 
-    read_hits: int | None = None
-    read_misses: int | None = None
-    write_hits: int | None = None
-    write_misses: int | None = None
-    demotions: int | None = None
-    promotions: int | None = None
+    counts: CacheCounts | None = None
     slow_read_sectors: int | None = None
     slow_write_sectors: int | None = None
     fast_read_sectors: int | None = None
@@ -63,10 +59,6 @@ class CacheDelta:
     fast_weighted_ms: int | None = None
     slow_latency_counts: tuple[int, ...] | None = None
     fast_latency_counts: tuple[int, ...] | None = None
-    counted_hits: int | None = None
-    counted_misses: int | None = None
-    bypass_hits: int | None = None
-    bypass_misses: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +103,11 @@ def cache_delta(
         # Whatever of these changes, the table was loaded anew and the counters rewound with it.
         return _as_change(unused or GapReason.CACHE_CHANGED)
     # The legs are devices of their own: their counters outlive what happens to the cache's.
-    legs = CacheDelta(**dm_cache_legs(old.cache, new.cache, dt_ms))
-    accesses = unused or _dm_cache(old.cache, new.cache, disk)
-    if isinstance(accesses, GapReason):
-        return CacheChange(legs, accesses)
-    return CacheChange(replace(legs, **accesses))
+    legs = dm_cache_legs(old.cache, new.cache, dt_ms)
+    counts = unused or _dm_cache(old.cache, new.cache, disk)
+    if isinstance(counts, GapReason):
+        return CacheChange(CacheDelta(**legs), counts)
+    return CacheChange(CacheDelta(counts, **legs))
 
 
 def _as_change(change: CacheDelta | GapReason) -> CacheChange:
@@ -218,60 +210,68 @@ def _bcache(
     if backing is None:
         return GapReason.CACHE_REWOUND
     legs = bcache_legs(before, after, backing, dt_ms)
-    return CacheDelta(**legs, **_counted(before, after))
+    return CacheDelta(_counted(before, after), **legs)
 
 
-def _counted(old: BcacheCounters, new: BcacheCounters) -> dict[str, Any]:
-    """Its own counts of reads; none of them where some may be lost."""
-    disk = subtract(old.disk, new.disk)
-    counted = {
-        "counted_hits": new.hits - old.hits,
-        "counted_misses": new.misses - old.misses,
-        "bypass_hits": new.bypass_hits - old.bypass_hits,
-        "bypass_misses": new.bypass_misses - old.bypass_misses,
-    }
-    if disk is None or min(counted.values()) < 0:
-        return {}
+def _counted(old: BcacheCounters, new: BcacheCounters) -> BcacheCounts | None:
+    """Its own counts of reads; None where some may be lost."""
+    disk, added = subtract(old.disk, new.disk), _added(BcacheCounts, old, new, NO_WRAP)
+    if disk is None or added is None:
+        return None
+    counts = BcacheCounts(**added)
+    reads = counts.hits + counts.misses + counts.bypass_hits + counts.bypass_misses
+    most = _bounds(*(3 * ios // 2 + FOLD_LIMIT + SLACK_IO for ios in (disk.reads, disk.writes)))
     # With so few reads no fold can have lost any; with more, it shows in their sum.
-    is_whole = disk.reads <= FOLD_LIMIT or sum(counted.values()) >= 3 * disk.reads // 4
-    most = 3 * disk.reads // 2 + FOLD_LIMIT + SLACK_IO
-    return counted if is_whole and sum(counted.values()) <= most else {}
+    is_whole = disk.reads <= FOLD_LIMIT or reads >= 3 * disk.reads // 4
+    return counts if is_whole and reads <= most[Bound.READS] and _fit(counts, most) else None
 
 
 def _dm_cache(
     old: DmCacheCounters, new: DmCacheCounters, disk: DiskCounters
-) -> dict[str, Any] | GapReason:
+) -> DmCacheCounts | GapReason:
     origin, cdata = _leg(old.origin, new.origin), _leg(old.cdata, new.cdata)
     reads = _most(disk.reads, disk.read_sectors, new, _sum(origin, cdata, "reads"))
     writes = _most(disk.writes, disk.write_sectors, new, _sum(origin, cdata, "writes"))
-    read_hits = _since(old.read_hits, new.read_hits, reads)
-    read_misses = _since(old.read_misses, new.read_misses, reads)
-    write_hits = _since(old.write_hits, new.write_hits, writes)
-    write_misses = _since(old.write_misses, new.write_misses, writes)
-    # Both restart at 0 whenever a table is loaded, which shows that the others rewound.
-    moves = reads + writes + new.total
-    demotions = _since(old.demotions, new.demotions, moves)
-    promotions = _since(old.promotions, new.promotions, moves)
-    if read_hits is None or read_misses is None or write_hits is None or write_misses is None:
+    most = _bounds(reads, writes, new.total)
+    # Promotions and demotions restart at 0 whenever a table is loaded, which shows that the others
+    # rewound.
+    added = _added(DmCacheCounts, old, new, most)
+    if added is None:
         return GapReason.CACHE_REWOUND
-    if demotions is None or promotions is None:
-        return GapReason.CACHE_REWOUND
-    if read_hits + read_misses > reads or write_hits + write_misses > writes:
+    counts = DmCacheCounts(**added)
+    accesses = counts.read_hits + counts.read_misses
+    if accesses > reads or counts.write_hits + counts.write_misses > writes:
         return GapReason.CACHE_IMPLAUSIBLE
-    if max(demotions, promotions) > moves:
+    if not _fit(counts, most):
         return GapReason.CACHE_IMPLAUSIBLE
     # Every read of the volume is a hit or a miss: where many are neither, the counters rewound and
     # have passed their old values again. Not so for writes: some are never counted.
-    if read_hits + read_misses < _least(disk.reads):
-        return GapReason.CACHE_REWOUND
-    return {
-        "read_hits": read_hits,
-        "read_misses": read_misses,
-        "write_hits": write_hits,
-        "write_misses": write_misses,
-        "demotions": demotions,
-        "promotions": promotions,
-    }
+    return counts if accesses >= _least(disk.reads) else GapReason.CACHE_REWOUND
+
+
+def _bounds(reads: int, writes: int, chunks: int = 0) -> dict[Bound, int]:
+    return {Bound.READS: reads, Bound.WRITES: writes, Bound.MOVES: reads + writes + chunks}
+
+
+def _added(
+    counts: type[CacheCounts], old: CacheCounts, new: CacheCounts, most: Mapping[Bound, int]
+) -> dict[str, Any] | None:
+    """What each counter added, None for one that an older agent does not send; None for all where
+    one went back. One of 32 bits may wrap, if it then added no more than `most`."""
+    added: dict[str, int | None] = {}
+    for name, counter in COUNTERS[counts].items():
+        a, b = getattr(old, name), getattr(new, name)
+        is_known = a is not None and b is not None
+        added[name] = _since(a, b, most[counter.bound]) if is_known else None
+        if is_known and added[name] is None:
+            return None
+    return added
+
+
+def _fit(counts: CacheCounts, most: Mapping[Bound, int]) -> bool:
+    """Whether no counter added more than it can."""
+    described = COUNTERS[type(counts)].items()
+    return all((getattr(counts, name) or 0) <= most[each.bound] for name, each in described)
 
 
 def _shape(cache: DmCacheCounters) -> tuple[int, int, str, str]:
