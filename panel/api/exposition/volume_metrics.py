@@ -15,7 +15,7 @@ from django.db import connection
 
 from panel.api.exposition.metric_text import MetricFamily, head, labels_text, written
 from storage.byte_sizes import SECTOR_BYTES
-from storage.cache_counts import COLUMNS, Counter, by_column
+from storage.cache_counts import COLUMNS, CacheCounter, by_column
 from storage.host_data import BadHostData
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
@@ -177,7 +177,7 @@ def _disk(
     return _family(f"volume_{name}", "counter", text, of)
 
 
-def _counter(column: str, counter: Counter) -> tuple[MetricFamily, Value]:
+def _counter(column: str, counter: CacheCounter) -> tuple[MetricFamily, Value]:
     def of(row: VolumeReading) -> float | None:
         return row.counts.get(column)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from storage.byte_sizes import SECTOR_BYTES
 from storage.cache_counts import COUNTERS, BcacheCounts, Bound, CacheCounts, DmCacheCounts
@@ -19,7 +19,7 @@ from storage.metrics.rates.legs import bcache_legs, dm_cache_legs
 
 METADATA_BLOCK_BYTES: Final = 4096
 """Of every dm-cache (DM_CACHE_METADATA_BLOCK_SIZE)."""
-NO_WRAP: Final = dict.fromkeys(Bound, 0)
+Counts = TypeVar("Counts", DmCacheCounts, BcacheCounts)
 FOLD_LIMIT: Final = 65_535
 """bcache folds its counters every 13.64 s and keeps 16 bits of what was counted since."""
 
@@ -215,15 +215,18 @@ def _bcache(
 
 def _counted(old: BcacheCounters, new: BcacheCounters) -> BcacheCounts | None:
     """Its own counts of reads; None where some may be lost."""
-    disk, added = subtract(old.disk, new.disk), _added(BcacheCounts, old, new, NO_WRAP)
-    if disk is None or added is None:
+    disk = subtract(old.disk, new.disk)
+    if disk is None:
         return None
-    counts = BcacheCounts(**added)
+    slack = FOLD_LIMIT + SLACK_IO
+    most = _bounds(3 * disk.reads // 2 + slack, 3 * disk.writes // 2 + slack)
+    counts = _added(BcacheCounts, old, new, most, wraps=False)
+    if isinstance(counts, GapReason):
+        return None
     reads = counts.hits + counts.misses + counts.bypass_hits + counts.bypass_misses
-    most = _bounds(*(3 * ios // 2 + FOLD_LIMIT + SLACK_IO for ios in (disk.reads, disk.writes)))
     # With so few reads no fold can have lost any; with more, it shows in their sum.
     is_whole = disk.reads <= FOLD_LIMIT or reads >= 3 * disk.reads // 4
-    return counts if is_whole and reads <= most[Bound.READS] and _fit(counts, most) else None
+    return counts if is_whole and reads <= most[Bound.READS] else None
 
 
 def _dm_cache(
@@ -232,17 +235,13 @@ def _dm_cache(
     origin, cdata = _leg(old.origin, new.origin), _leg(old.cdata, new.cdata)
     reads = _most(disk.reads, disk.read_sectors, new, _sum(origin, cdata, "reads"))
     writes = _most(disk.writes, disk.write_sectors, new, _sum(origin, cdata, "writes"))
-    most = _bounds(reads, writes, new.total)
     # Promotions and demotions restart at 0 whenever a table is loaded, which shows that the others
     # rewound.
-    added = _added(DmCacheCounts, old, new, most)
-    if added is None:
-        return GapReason.CACHE_REWOUND
-    counts = DmCacheCounts(**added)
+    counts = _added(DmCacheCounts, old, new, _bounds(reads, writes, new.total), wraps=True)
+    if isinstance(counts, GapReason):
+        return counts
     accesses = counts.read_hits + counts.read_misses
     if accesses > reads or counts.write_hits + counts.write_misses > writes:
-        return GapReason.CACHE_IMPLAUSIBLE
-    if not _fit(counts, most):
         return GapReason.CACHE_IMPLAUSIBLE
     # Every read of the volume is a hit or a miss: where many are neither, the counters rewound and
     # have passed their old values again. Not so for writes: some are never counted.
@@ -254,24 +253,23 @@ def _bounds(reads: int, writes: int, chunks: int = 0) -> dict[Bound, int]:
 
 
 def _added(
-    counts: type[CacheCounts], old: CacheCounts, new: CacheCounts, most: Mapping[Bound, int]
-) -> dict[str, Any] | None:
-    """What each counter added, None for one that an older agent does not send; None for all where
-    one went back. One of 32 bits may wrap, if it then added no more than `most`."""
-    added: dict[str, int | None] = {}
+    counts: type[Counts], old: Counts, new: Counts, most: Mapping[Bound, int], *, wraps: bool
+) -> Counts | GapReason:
+    """What each counter added; one that an older agent does not send stays None. The reason why it
+    is not known, where one went back or added more than it can. `wraps`: they have 32 bits."""
+    added: dict[str, Any] = {}
+    reason = None
     for name, counter in COUNTERS[counts].items():
-        a, b = getattr(old, name), getattr(new, name)
-        is_known = a is not None and b is not None
-        added[name] = _since(a, b, most[counter.bound]) if is_known else None
-        if is_known and added[name] is None:
-            return None
-    return added
-
-
-def _fit(counts: CacheCounts, most: Mapping[Bound, int]) -> bool:
-    """Whether no counter added more than it can."""
-    described = COUNTERS[type(counts)].items()
-    return all((getattr(counts, name) or 0) <= most[each.bound] for name, each in described)
+        a, b, limit = getattr(old, name), getattr(new, name), most[counter.bound]
+        if a is None or b is None:
+            added[name] = None
+            continue
+        if b < a and not (wraps and a > HALF and b + WRAP - a <= limit):
+            return GapReason.CACHE_REWOUND
+        added[name] = b - a if b >= a else b + WRAP - a
+        if added[name] > limit:
+            reason = GapReason.CACHE_IMPLAUSIBLE
+    return reason or counts(**added)
 
 
 def _shape(cache: DmCacheCounters) -> tuple[int, int, str, str]:
@@ -296,11 +294,3 @@ def _least(ios: int) -> int:
     """The fewest accesses that an interval's I/O can be: as many, but that disk and cache are not
     read in the same moment."""
     return 3 * ios // 4 - SLACK_IO
-
-
-def _since(a: int, b: int, most: int) -> int | None:
-    """b - a of a 32-bit counter; None when it went back."""
-    if b >= a:
-        return b - a
-    wrapped = b + WRAP - a
-    return wrapped if a > HALF and wrapped <= most else None

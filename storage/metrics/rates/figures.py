@@ -52,7 +52,7 @@ class Sums:
         is_bcache = columns.get("read_hits") is None and columns["slow_read_sectors"] is not None
         return cls(
             intervals=1,
-            **{name: columns.get(name) or 0 for name in STORED},
+            **{name: columns.get(name) or 0 for name in STORED_SUMS},
             bcache_reads=columns["reads"] if is_bcache else 0,
             bcache_read_sectors=columns["read_sectors"] if is_bcache else 0,
             backing_read_sectors=columns["slow_read_sectors"] if is_bcache else 0,
@@ -70,7 +70,7 @@ class Sums:
 
 
 _OF_BCACHE: Final = ("bcache_reads", "bcache_read_sectors", "backing_read_sectors")
-STORED: Final = tuple(
+STORED_SUMS: Final = tuple(
     each.name
     for each in fields(Sums)
     if each.name not in ("intervals", "latency_counts", *_OF_BCACHE)

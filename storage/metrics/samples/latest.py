@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.utils import timezone
 
 from storage.metrics.rates import CachedBy, Figures, GapReason, Sums, figures
-from storage.metrics.rates.figures import STORED
+from storage.metrics.rates.figures import STORED_SUMS
 from storage.models import LatestSample, Volume
 from storage.models.key_sets import any_of
 
@@ -27,7 +27,7 @@ GAUGES: Final = (
     "dirty_bytes",
     "suspended",
 )
-SUMMED: Final = (*STORED, "latency_counts", "slow_read_sectors")
+SUMMED: Final = (*STORED_SUMS, "latency_counts", "slow_read_sectors")
 """The columns that figures are made of, a third of all."""
 
 

@@ -313,11 +313,8 @@ def _row(
     if isinstance(change, Delta):
         values["cache_gap"] = change.cache_gap or ""
         values.update(change.columns)
-    return tuple(_stored(values.get(name)) for name in COLUMNS)
-
-
-def _stored(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    row = map(values.get, COLUMNS)
+    return tuple(list(each) if isinstance(each, tuple) else each for each in row)
 
 
 def stage(cursor: Any, rows: Iterable[tuple[Any, ...]]) -> None:
