@@ -199,7 +199,7 @@ def _second(change: object, counters: VolumeCounters) -> LiveSecond:
     dirty_bytes = gauges(counters).dirty_bytes
     if not isinstance(change, Delta):
         return LiveSecond(at, dirty_bytes=dirty_bytes)
-    known = figures(Sums.of(change), least=1)
+    known = figures(Sums.of(change.columns), least=1)
     return LiveSecond(
         at,
         known.read_iops,

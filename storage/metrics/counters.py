@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from storage.cache_counts import COUNTERS, BcacheCounts, DmCacheCounts
 from storage.host_data import (
     U32,
     U64,
@@ -76,12 +77,11 @@ LatencyCounts = Annotated[tuple[U64, ...], Meta(min_length=BUCKETS, max_length=B
 """I/Os per bucket of `LATENCY_BOUNDS_NS`, and in the open one above."""
 
 
-@dataclass(frozen=True, slots=True)
-class DmCacheCounters:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DmCacheCounters(DmCacheCounts):
     """One `dmsetup status` of a cache target; all zero when it has `failed`.
 
-    `used`, `total` and `dirty` are chunks, the metadata figures are metadata blocks; hits to
-    promotions are 32-bit counters.
+    `used`, `total` and `dirty` are chunks, the metadata figures are metadata blocks.
     `origin` and `cdata` are the slow and the fast leg below, where the kernel shows them, `cmeta`
     lies on SSD as well. `origin_counts` and `cdata_counts` are what dm-stats count of the legs:
     what the cache does, not what the guest waits for. Older agents send neither these nor `cmeta`.
@@ -92,12 +92,6 @@ class DmCacheCounters:
     total: U32
     metadata_used: U32
     metadata_total: U32
-    read_hits: U32
-    read_misses: U32
-    write_hits: U32
-    write_misses: U32
-    demotions: U32
-    promotions: U32
     dirty: U32
     mode: str
     policy: str
@@ -118,25 +112,17 @@ DM_CACHE_UNITS: Final = {
     "dirty": "chunks",
     "metadata_used": "metadata blocks",
     "metadata_total": "metadata blocks",
-    "read_hits": "accesses",
-    "read_misses": "accesses",
-    "write_hits": "accesses",
-    "write_misses": "accesses",
-    "demotions": "chunks",
-    "promotions": "chunks",
+    **{name: each.unit for name, each in COUNTERS[DmCacheCounts].items()},
 }
 """What one of each stands for, in the order of the page that shows them."""
 
 
-@dataclass(frozen=True, slots=True)
-class BcacheCounters:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BcacheCounters(BcacheCounts):
     """A registered bcache backing device. `disk` is bcacheN, what the guest sees.
 
-    `hits` to `bypass_misses` are bcache's own `stats_total`, of reads alone: they lose counts above
-    4,806/s (each 13.64 s fold drops all above 16 bits). So they show which share of reads went by
-    the cache, and only where none can be lost; never how many there were. `available_percent` is
-    what is not dirty. `unused_percent` is what holds nothing: the agent asks the kernel every 1 to
-    15 minutes and repeats the answer; one of an earlier release does not ask.
+    `available_percent` is what is not dirty. `unused_percent` is what holds nothing: the agent asks
+    the kernel every 1 to 15 minutes and repeats the answer; one of an earlier release does not ask.
     `cset_disk` is the logical volume that holds the cache set. bcacheN is no device of
     device-mapper, so `backing_counts` and `cset_counts` are dm-stats of the two logical volumes
     below: what bcache asks of the slow disk and of the SSD, not what the guest waits for.
@@ -149,10 +135,6 @@ class BcacheCounters:
     cache_mode: str
     dirty_bytes: Count
     disk: DiskCounters
-    hits: U64
-    misses: U64
-    bypass_hits: U64
-    bypass_misses: U64
     available_percent: Percent | None
     cset_size_bytes: Count | None
     unused_percent: Percent | None = None
@@ -166,10 +148,7 @@ BCACHE_UNITS: Final = {
     "cset_size_bytes": "B",
     "available_percent": "%, not dirty",
     "unused_percent": "%, read every 1 to 15 min",
-    "hits": "accesses, loses counts under load",
-    "misses": "accesses, loses counts under load",
-    "bypass_hits": "accesses, loses counts under load",
-    "bypass_misses": "accesses, loses counts under load",
+    **{name: each.unit for name, each in COUNTERS[BcacheCounts].items()},
 }
 
 

@@ -1,7 +1,8 @@
 """Samples: one row per volume and interval, and one row per volume with the last one.
 
-The columns of an interval are those of `storage.metrics.rates.Delta`, `CacheDelta` and `Gauges`:
-sums, never rates, so that every figure over any time is one sum over another.
+The columns of an interval are those of `storage.metrics.rates.Delta`, of `Gauges`, and of what
+caches count (`storage.cache_counts`): sums, never rates, so that every figure over any time is one
+sum over another.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 
+from storage.cache_counts import COLUMNS
 from storage.models.host import Host
 from storage.models.volume import Volume
 
@@ -33,12 +35,6 @@ class Interval(models.Model):
     write_ms = models.IntegerField(null=True)
     busy_ms = models.IntegerField(null=True)
     weighted_ms = models.IntegerField(null=True)
-    read_hits = models.BigIntegerField(null=True)
-    read_misses = models.BigIntegerField(null=True)
-    write_hits = models.BigIntegerField(null=True)
-    write_misses = models.BigIntegerField(null=True)
-    demotions = models.BigIntegerField(null=True)
-    promotions = models.BigIntegerField(null=True)
     slow_read_sectors = models.BigIntegerField(null=True)
     slow_write_sectors = models.BigIntegerField(null=True)
     fast_read_sectors = models.BigIntegerField(null=True)
@@ -70,15 +66,15 @@ class Interval(models.Model):
     fast_weighted_ms = models.BigIntegerField(null=True)
     slow_latency_counts = ArrayField(models.BigIntegerField(), null=True)
     fast_latency_counts = ArrayField(models.BigIntegerField(), null=True)
-    counted_hits = models.BigIntegerField(null=True)
-    counted_misses = models.BigIntegerField(null=True)
-    bypass_hits = models.BigIntegerField(null=True)
-    bypass_misses = models.BigIntegerField(null=True)
     metadata_used_bytes = models.BigIntegerField(null=True)
     metadata_total_bytes = models.BigIntegerField(null=True)
 
     class Meta:
         abstract = True
+
+
+for _name in COLUMNS:
+    models.BigIntegerField(null=True).contribute_to_class(Interval, _name)
 
 
 class Sample(Interval):

@@ -111,9 +111,9 @@ def test_an_lvm_cache_comes_works_and_goes_without_a_spike(agent: Agent, world: 
         world.read(volume, 8 * MIB)
         warm = rounds.change(issued(world, 8 * MIB))
         assert warm.cache_gap is None and warm.cache.slow_reads is not None
-        total += (warm.cache.read_hits or 0) + (warm.cache.read_misses or 0)
-        total += (warm.cache.write_hits or 0) + (warm.cache.write_misses or 0)
-        accesses = (warm.cache.read_hits or 0) + (warm.cache.read_misses or 0)
+        total += warm.columns["read_hits"] + warm.columns["read_misses"]
+        total += warm.columns["write_hits"] + warm.columns["write_misses"]
+        accesses = warm.columns["read_hits"] + warm.columns["read_misses"]
         assert accesses == pytest.approx(warm.reads, rel=WITHIN, abs=32)
     assert total == pytest.approx(world.cache_accesses(volume) - counted, rel=WITHIN)
     assert total >= 3000
@@ -158,7 +158,7 @@ def test_a_cached_volume_grows_without_a_spike(agent: Agent, world: World) -> No
     rounds.change(OTHERS)
     world.read(volume, 8 * MIB)
     after = rounds.change(issued(world, 8 * MIB))
-    accesses = (after.cache.read_hits or 0) + (after.cache.read_misses or 0)
+    accesses = after.columns["read_hits"] + after.columns["read_misses"]
     assert after.cache_gap is None
     assert accesses == pytest.approx(after.reads, rel=WITHIN, abs=32)
 
@@ -195,7 +195,7 @@ def test_the_share_of_a_bcache_is_that_of_the_sectors_its_disk_had_to_read(
     for _ in range(3):
         world.read(volume, 8 * MIB)
         warm = rounds.change(issued(world, 8 * MIB))
-        shares.append(figures(Sums.of(warm)).hit_rate)
+        shares.append(figures(Sums.of(warm.columns)).hit_rate)
         moved = [world.sectors_read(each) - was for each, was in zip(devices, before, strict=True)]
         before = [world.sectors_read(each) for each in devices]
         assert shares[-1] == pytest.approx(1 - moved[1] / moved[0], abs=WITHIN)

@@ -6,8 +6,8 @@ sample has no counters here, so that Prometheus sees a gap and no flat line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
@@ -15,11 +15,11 @@ from django.db import connection
 
 from panel.api.exposition.metric_text import MetricFamily, head, labels_text, written
 from storage.byte_sizes import SECTOR_BYTES
+from storage.cache_counts import COLUMNS, CacheCounter, by_column
 from storage.host_data import BadHostData
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
     DiskCounters,
-    DmCacheCounters,
     VolumeCounters,
     decode_kept,
 )
@@ -57,7 +57,9 @@ READ: Final = """
 @dataclass(slots=True)
 class VolumeReading:
     """One volume as it was last read. `labels` is the text of those that each of its series has;
-    `disk` is what the guest uses; counters are None where no fresh sample has them."""
+    `disk` is what the guest uses; `counts` are those of the cache by column, `slow` and `fast` the
+    disks below it (`slow` of bcache is the backing device). Counters are missing or None where no
+    fresh sample has them."""
 
     labels: str
     inner: str
@@ -66,8 +68,9 @@ class VolumeReading:
     slow_from_ms: int
     at: float | None
     disk: DiskCounters | None = None
-    lv: DiskCounters | None = None
-    cache: DmCacheCounters | None = None
+    counts: Mapping[str, int | None] = field(default_factory=dict)
+    slow: DiskCounters | None = None
+    fast: DiskCounters | None = None
     latency: tuple[int, ...] | None = None
     cache_about: str = ""
     cache_size_bytes: int | None = None
@@ -129,9 +132,12 @@ def _reading(stored: StoredRow, limits: SlowLimits) -> VolumeReading:
     if last is None:
         return row
     row.disk = last.bcache.disk if last.bcache is not None else last.disk
-    row.lv, row.suspended = last.disk, bool(stored.suspended)
+    row.suspended = bool(stored.suspended)
     if last.cache is not None and not last.cache.failed:
-        row.cache = last.cache
+        row.counts = by_column(last.cache)
+        row.slow, row.fast = last.cache.origin, last.cache.cdata
+    elif stored.technology:
+        row.counts, row.slow = by_column(last.bcache), last.disk
     if last.latency is not None:
         row.latency = last.latency.counts
     if stored.technology:
@@ -171,24 +177,15 @@ def _disk(
     return _family(f"volume_{name}", "counter", text, of)
 
 
-def _cache(
-    name: str, text: str, value: Callable[[DmCacheCounters], float | None]
-) -> tuple[MetricFamily, Value]:
+def _counter(column: str, counter: CacheCounter) -> tuple[MetricFamily, Value]:
     def of(row: VolumeReading) -> float | None:
-        return value(row.cache) if row.cache is not None else None
+        return row.counts.get(column)
 
-    return _family(f"cache_{name}", "counter", text, of)
+    return _family(f"cache_{column}_total", "counter", counter.text, of)
 
 
 def _leg(disk: DiskCounters | None, name: str) -> float | None:
     return getattr(disk, name) * SECTOR_BYTES if disk is not None else None
-
-
-def _slow(row: VolumeReading, name: str) -> float | None:
-    """Of dm-cache the origin, of bcache the backing device."""
-    if row.cache is not None:
-        return _leg(row.cache.origin, name)
-    return _leg(row.lv, name) if row.cache_about else None
 
 
 VOLUME_FAMILIES: Final = (
@@ -226,33 +223,30 @@ VOLUME_FAMILIES: Final = (
         "Bytes that only the cache has (dirty).",
         lambda row: row.dirty_bytes,
     ),
-    _cache("read_hits_total", "Reads that the SSD answered.", lambda cache: cache.read_hits),
-    _cache("read_misses_total", "Reads from the slow disk.", lambda cache: cache.read_misses),
-    _cache("write_hits_total", "Writes to cached blocks.", lambda cache: cache.write_hits),
-    _cache("write_misses_total", "Writes to other blocks.", lambda cache: cache.write_misses),
-    _cache("promotions_total", "Chunks that came into the cache.", lambda cache: cache.promotions),
-    _cache("demotions_total", "Chunks that left the cache.", lambda cache: cache.demotions),
+    *(_counter(column, each) for column, each in COLUMNS.items() if each.text),
     _family(
         "cache_slow_read_bytes_total",
         "counter",
         "Bytes read from the slow disk below the cache.",
-        lambda row: _slow(row, "read_sectors"),
+        lambda row: _leg(row.slow, "read_sectors"),
     ),
     _family(
         "cache_slow_written_bytes_total",
         "counter",
         "Bytes written to the slow disk below the cache.",
-        lambda row: _slow(row, "write_sectors"),
+        lambda row: _leg(row.slow, "write_sectors"),
     ),
-    _cache(
-        "fast_read_bytes_total",
+    _family(
+        "cache_fast_read_bytes_total",
+        "counter",
         "Bytes read from the SSD.",
-        lambda cache: _leg(cache.cdata, "read_sectors"),
+        lambda row: _leg(row.fast, "read_sectors"),
     ),
-    _cache(
-        "fast_written_bytes_total",
+    _family(
+        "cache_fast_written_bytes_total",
+        "counter",
         "Bytes written to the SSD.",
-        lambda cache: _leg(cache.cdata, "write_sectors"),
+        lambda row: _leg(row.fast, "write_sectors"),
     ),
 )
 INFO: Final = MetricFamily(

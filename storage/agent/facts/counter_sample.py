@@ -5,7 +5,7 @@ Never a report of LVM: those take VG locks and scan disks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..calls.refusals import Refusal
@@ -173,7 +173,6 @@ def _backing(
         return None
     cset = None if backing.cset_uuid is None else bcache_sysfs.cache_set(host, backing.cset_uuid)
     fast = None if cset is None else cset.kname
-    totals = [_total(host, device.kname, name) for name in _TOTALS]
     return {
         "device": backing.device,
         "uuid": backing.uuid,
@@ -182,7 +181,7 @@ def _backing(
         "cache_mode": backing.cache_mode,
         "dirty_bytes": backing.dirty_bytes,
         "disk": counters[backing.device],
-        **dict(zip(("hits", "misses", "bypass_hits", "bypass_misses"), totals)),
+        **{name: _total(host, device.kname, file) for name, file in _TOTALS.items()},
         "available_percent": None if cset is None else cset.available_percent,
         "unused_percent": None if cset is None else unused.get(cset.uuid),
         "cset_size_bytes": None if cset is None else cset.bucket_bytes * cset.bucket_count,
@@ -193,7 +192,12 @@ def _backing(
     }
 
 
-_TOTALS: Sequence[str] = ("cache_hits", "cache_misses", "cache_bypass_hits", "cache_bypass_misses")
+_TOTALS: Mapping[str, str] = {
+    "hits": "cache_hits",
+    "misses": "cache_misses",
+    "bypass_hits": "cache_bypass_hits",
+    "bypass_misses": "cache_bypass_misses",
+}
 
 
 def _total(host: LocalHost, kname: str, name: str) -> int:

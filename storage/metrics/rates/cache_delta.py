@@ -5,11 +5,13 @@ Nothing else of the metrics asks which technology a volume has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from storage.byte_sizes import SECTOR_BYTES
+from storage.cache_counts import COUNTERS, BcacheCounts, Bound, CacheCounts, DmCacheCounts
 from storage.metrics.counters import BcacheCounters, DiskCounters, DmCacheCounters, VolumeCounters
 from storage.metrics.rates.disk import HALF, SLACK_IO, WRAP, subtract
 from storage.metrics.rates.gaps import GapReason
@@ -17,6 +19,7 @@ from storage.metrics.rates.legs import bcache_legs, dm_cache_legs
 
 METADATA_BLOCK_BYTES: Final = 4096
 """Of every dm-cache (DM_CACHE_METADATA_BLOCK_SIZE)."""
+Counts = TypeVar("Counts", DmCacheCounts, BcacheCounts)
 FOLD_LIMIT: Final = 65_535
 """bcache folds its counters every 13.64 s and keeps 16 bits of what was counted since."""
 
@@ -31,20 +34,13 @@ class CachedBy(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CacheDelta:
-    """dm-cache accesses (I/O split at chunk borders), and what the two legs did below: the slow
-    disk, and the SSD with the cache's metadata (`fast_busy_ms` without it).
+    """What the cache counted, and what the two legs did below: the slow disk, and the SSD with the
+    cache's metadata (`fast_busy_ms` without it).
 
-    bcache counts no accesses that can be trusted, but the share of reads that went by the cache:
-    `bypass_hits` and `bypass_misses` of all four. `counted_hits` are its own, not `read_hits`.
     Of older agents' bcache only the slow leg is known. All None: no cache, or a gap.
     """
 
-    read_hits: int | None = None
-    read_misses: int | None = None
-    write_hits: int | None = None
-    write_misses: int | None = None
-    demotions: int | None = None
-    promotions: int | None = None
+    counts: CacheCounts | None = None
     slow_read_sectors: int | None = None
     slow_write_sectors: int | None = None
     fast_read_sectors: int | None = None
@@ -63,10 +59,6 @@ class CacheDelta:
     fast_weighted_ms: int | None = None
     slow_latency_counts: tuple[int, ...] | None = None
     fast_latency_counts: tuple[int, ...] | None = None
-    counted_hits: int | None = None
-    counted_misses: int | None = None
-    bypass_hits: int | None = None
-    bypass_misses: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +103,11 @@ def cache_delta(
         # Whatever of these changes, the table was loaded anew and the counters rewound with it.
         return _as_change(unused or GapReason.CACHE_CHANGED)
     # The legs are devices of their own: their counters outlive what happens to the cache's.
-    legs = CacheDelta(**dm_cache_legs(old.cache, new.cache, dt_ms))
-    accesses = unused or _dm_cache(old.cache, new.cache, disk)
-    if isinstance(accesses, GapReason):
-        return CacheChange(legs, accesses)
-    return CacheChange(replace(legs, **accesses))
+    legs = dm_cache_legs(old.cache, new.cache, dt_ms)
+    counts = unused or _dm_cache(old.cache, new.cache, disk)
+    if isinstance(counts, GapReason):
+        return CacheChange(CacheDelta(**legs), counts)
+    return CacheChange(CacheDelta(counts, **legs))
 
 
 def _as_change(change: CacheDelta | GapReason) -> CacheChange:
@@ -218,60 +210,66 @@ def _bcache(
     if backing is None:
         return GapReason.CACHE_REWOUND
     legs = bcache_legs(before, after, backing, dt_ms)
-    return CacheDelta(**legs, **_counted(before, after))
+    return CacheDelta(_counted(before, after), **legs)
 
 
-def _counted(old: BcacheCounters, new: BcacheCounters) -> dict[str, Any]:
-    """Its own counts of reads; none of them where some may be lost."""
+def _counted(old: BcacheCounters, new: BcacheCounters) -> BcacheCounts | None:
+    """Its own counts of reads; None where some may be lost."""
     disk = subtract(old.disk, new.disk)
-    counted = {
-        "counted_hits": new.hits - old.hits,
-        "counted_misses": new.misses - old.misses,
-        "bypass_hits": new.bypass_hits - old.bypass_hits,
-        "bypass_misses": new.bypass_misses - old.bypass_misses,
-    }
-    if disk is None or min(counted.values()) < 0:
-        return {}
+    if disk is None:
+        return None
+    slack = FOLD_LIMIT + SLACK_IO
+    most = _bounds(3 * disk.reads // 2 + slack, 3 * disk.writes // 2 + slack)
+    counts = _added(BcacheCounts, old, new, most, wraps=False)
+    if isinstance(counts, GapReason):
+        return None
+    reads = counts.hits + counts.misses + counts.bypass_hits + counts.bypass_misses
     # With so few reads no fold can have lost any; with more, it shows in their sum.
-    is_whole = disk.reads <= FOLD_LIMIT or sum(counted.values()) >= 3 * disk.reads // 4
-    most = 3 * disk.reads // 2 + FOLD_LIMIT + SLACK_IO
-    return counted if is_whole and sum(counted.values()) <= most else {}
+    is_whole = disk.reads <= FOLD_LIMIT or reads >= 3 * disk.reads // 4
+    return counts if is_whole and reads <= most[Bound.READS] else None
 
 
 def _dm_cache(
     old: DmCacheCounters, new: DmCacheCounters, disk: DiskCounters
-) -> dict[str, Any] | GapReason:
+) -> DmCacheCounts | GapReason:
     origin, cdata = _leg(old.origin, new.origin), _leg(old.cdata, new.cdata)
     reads = _most(disk.reads, disk.read_sectors, new, _sum(origin, cdata, "reads"))
     writes = _most(disk.writes, disk.write_sectors, new, _sum(origin, cdata, "writes"))
-    read_hits = _since(old.read_hits, new.read_hits, reads)
-    read_misses = _since(old.read_misses, new.read_misses, reads)
-    write_hits = _since(old.write_hits, new.write_hits, writes)
-    write_misses = _since(old.write_misses, new.write_misses, writes)
-    # Both restart at 0 whenever a table is loaded, which shows that the others rewound.
-    moves = reads + writes + new.total
-    demotions = _since(old.demotions, new.demotions, moves)
-    promotions = _since(old.promotions, new.promotions, moves)
-    if read_hits is None or read_misses is None or write_hits is None or write_misses is None:
-        return GapReason.CACHE_REWOUND
-    if demotions is None or promotions is None:
-        return GapReason.CACHE_REWOUND
-    if read_hits + read_misses > reads or write_hits + write_misses > writes:
-        return GapReason.CACHE_IMPLAUSIBLE
-    if max(demotions, promotions) > moves:
+    # Promotions and demotions restart at 0 whenever a table is loaded, which shows that the others
+    # rewound.
+    counts = _added(DmCacheCounts, old, new, _bounds(reads, writes, new.total), wraps=True)
+    if isinstance(counts, GapReason):
+        return counts
+    accesses = counts.read_hits + counts.read_misses
+    if accesses > reads or counts.write_hits + counts.write_misses > writes:
         return GapReason.CACHE_IMPLAUSIBLE
     # Every read of the volume is a hit or a miss: where many are neither, the counters rewound and
     # have passed their old values again. Not so for writes: some are never counted.
-    if read_hits + read_misses < _least(disk.reads):
-        return GapReason.CACHE_REWOUND
-    return {
-        "read_hits": read_hits,
-        "read_misses": read_misses,
-        "write_hits": write_hits,
-        "write_misses": write_misses,
-        "demotions": demotions,
-        "promotions": promotions,
-    }
+    return counts if accesses >= _least(disk.reads) else GapReason.CACHE_REWOUND
+
+
+def _bounds(reads: int, writes: int, chunks: int = 0) -> dict[Bound, int]:
+    return {Bound.READS: reads, Bound.WRITES: writes, Bound.MOVES: reads + writes + chunks}
+
+
+def _added(
+    counts: type[Counts], old: Counts, new: Counts, most: Mapping[Bound, int], *, wraps: bool
+) -> Counts | GapReason:
+    """What each counter added; one that an older agent does not send stays None. The reason why it
+    is not known, where one went back or added more than it can. `wraps`: they have 32 bits."""
+    added: dict[str, Any] = {}
+    reason = None
+    for name, counter in COUNTERS[counts].items():
+        a, b, limit = getattr(old, name), getattr(new, name), most[counter.bound]
+        if a is None or b is None:
+            added[name] = None
+            continue
+        if b < a and not (wraps and a > HALF and b + WRAP - a <= limit):
+            return GapReason.CACHE_REWOUND
+        added[name] = b - a if b >= a else b + WRAP - a
+        if added[name] > limit:
+            reason = GapReason.CACHE_IMPLAUSIBLE
+    return reason or counts(**added)
 
 
 def _shape(cache: DmCacheCounters) -> tuple[int, int, str, str]:
@@ -296,11 +294,3 @@ def _least(ios: int) -> int:
     """The fewest accesses that an interval's I/O can be: as many, but that disk and cache are not
     read in the same moment."""
     return 3 * ios // 4 - SLACK_IO
-
-
-def _since(a: int, b: int, most: int) -> int | None:
-    """b - a of a 32-bit counter; None when it went back."""
-    if b >= a:
-        return b - a
-    wrapped = b + WRAP - a
-    return wrapped if a > HALF and wrapped <= most else None

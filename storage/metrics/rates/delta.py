@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from storage.cache_counts import by_column
 from storage.metrics.counters import DiskCounters, Latency, VolumeCounters
 from storage.metrics.rates.cache_delta import (
     CacheDelta,
@@ -63,6 +64,20 @@ class Delta:
     flushes: int | None = None
     flush_ms: int | None = None
     suspended_ms: int | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The figures by the columns of `storage.models.sample.Interval`."""
+        cache = self.cache
+        return {
+            **{name: getattr(self, name) for name in _OF_DISK},
+            **{name: getattr(cache, name) for name in _OF_LEGS},
+            **by_column(cache.counts),
+        }
+
+
+_OF_DISK: Final = tuple(each.name for each in fields(Delta) if "cache" not in each.name)
+_OF_LEGS: Final = tuple(each.name for each in fields(CacheDelta) if each.name != "counts")
 
 
 def delta(before: CounterReading | None, after: CounterReading) -> Delta | Gap:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import accumulate
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from storage.byte_sizes import SECTOR_BYTES
 from storage.metrics.counters import LATENCY_BOUNDS_NS
-from storage.metrics.rates.delta import Delta
 
 # Fewer accesses say nothing about a cache: such a window has no hit rate.
 MIN_ACCESSES: Final = 100
@@ -48,31 +47,16 @@ class Sums:
     latency_counts: tuple[int, ...] = NO_LATENCY
 
     @classmethod
-    def of(cls, delta: Delta) -> Self:
-        """The sums of one interval."""
-        cache = delta.cache
-        backing = cache.slow_read_sectors if cache.read_hits is None else None
+    def of(cls, columns: Mapping[str, Any]) -> Self:
+        """The sums of one interval, by the columns that store it."""
+        is_bcache = columns.get("read_hits") is None and columns["slow_read_sectors"] is not None
         return cls(
             intervals=1,
-            dt_ms=delta.dt_ms,
-            reads=delta.reads,
-            writes=delta.writes,
-            read_sectors=delta.read_sectors,
-            write_sectors=delta.write_sectors,
-            read_ms=delta.read_ms,
-            write_ms=delta.write_ms,
-            busy_ms=delta.busy_ms,
-            weighted_ms=delta.weighted_ms,
-            read_hits=cache.read_hits or 0,
-            read_misses=cache.read_misses or 0,
-            write_hits=cache.write_hits or 0,
-            write_misses=cache.write_misses or 0,
-            demotions=cache.demotions or 0,
-            promotions=cache.promotions or 0,
-            bcache_reads=0 if backing is None else delta.reads,
-            bcache_read_sectors=0 if backing is None else delta.read_sectors,
-            backing_read_sectors=backing or 0,
-            latency_counts=delta.latency_counts or NO_LATENCY,
+            **{name: columns.get(name) or 0 for name in STORED_SUMS},
+            bcache_reads=columns["reads"] if is_bcache else 0,
+            bcache_read_sectors=columns["read_sectors"] if is_bcache else 0,
+            backing_read_sectors=columns["slow_read_sectors"] if is_bcache else 0,
+            latency_counts=tuple(columns["latency_counts"] or NO_LATENCY),
         )
 
     def __add__(self, other: Self) -> Self:
@@ -83,6 +67,15 @@ class Sums:
         }
         counts = zip(self.latency_counts, other.latency_counts, strict=True)
         return type(self)(**totals, latency_counts=tuple(a + b for a, b in counts))
+
+
+_OF_BCACHE: Final = ("bcache_reads", "bcache_read_sectors", "backing_read_sectors")
+STORED_SUMS: Final = tuple(
+    each.name
+    for each in fields(Sums)
+    if each.name not in ("intervals", "latency_counts", *_OF_BCACHE)
+)
+"""Those that have a column in intervals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

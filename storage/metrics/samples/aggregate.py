@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from django.utils import timezone
 
+from storage.cache_counts import COLUMNS
 from storage.metrics.rates import CachedBy, Sums
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
 from storage.metrics.rates.figure_columns import Line, Rates
@@ -61,10 +62,7 @@ CHARTED: Final = VOLUMES.only(
     *FIGURES.rows.layout.counters,
     *FIGURES.rows.layout.histograms,
     *FIGURES.rows.layout.gauges,
-    "counted_hits",
-    "counted_misses",
-    "bypass_hits",
-    "bypass_misses",
+    *COLUMNS,
     "metadata_used_bytes",
     "metadata_total_bytes",
     "flushes",

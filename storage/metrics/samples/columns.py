@@ -14,8 +14,9 @@ from typing import Any, Final
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from storage.cache_counts import COLUMNS
 from storage.metrics.counters import BUCKETS
-from storage.metrics.rates import CacheDelta, Delta, Gauges
+from storage.metrics.rates import Gauges
 from storage.models.device import DeviceInterval
 from storage.models.outline import Load
 from storage.models.sample import Interval
@@ -29,15 +30,7 @@ TYPES: Final[dict[type[models.Field[Any, Any]], str]] = {
 
 
 INTERVAL: Final = {column.name: TYPES[type(column)] for column in Interval._meta.local_fields}
-
-
-def _columns_of(part: type) -> dict[str, str]:
-    return {field.name: INTERVAL[field.name] for field in fields(part) if field.name in INTERVAL}
-
-
-CACHE: Final = _columns_of(CacheDelta)
-GAUGES: Final = _columns_of(Gauges)
-DISK: Final = _columns_of(Delta)
+GAUGES: Final = tuple(each.name for each in fields(Gauges) if each.name in INTERVAL)
 DEVICE: Final = {column.name: TYPES[type(column)] for column in DeviceInterval._meta.local_fields}
 """Of a disk, array or partition."""
 
@@ -51,12 +44,6 @@ NUMBERS: Final = {
     "write_ms": 7,
     "busy_ms": 8,
     "weighted_ms": 9,
-    "read_hits": 10,
-    "read_misses": 11,
-    "write_hits": 12,
-    "write_misses": 13,
-    "demotions": 14,
-    "promotions": 15,
     "slow_read_sectors": 16,
     "slow_write_sectors": 17,
     "fast_read_sectors": 18,
@@ -88,10 +75,6 @@ NUMBERS: Final = {
     "fast_weighted_ms": 44,
     "slow_latency_counts": 45,
     "fast_latency_counts": 46,
-    "counted_hits": 47,
-    "counted_misses": 48,
-    "bypass_hits": 49,
-    "bypass_misses": 50,
     "metadata_used_bytes": 51,
     "metadata_total_bytes": 52,
     "reads_merged": 53,
@@ -105,6 +88,7 @@ NUMBERS: Final = {
     "sold_bytes": 61,
     "fast_total_bytes": 62,
     "fast_free_bytes": 63,
+    **{name: each.number for name, each in COLUMNS.items()},
 }
 """Never changed, never given to another column: chunks of years ago have them."""
 KEYS: Final = ("technology", "cache_size_bytes")

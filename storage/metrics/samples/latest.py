@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from django.utils import timezone
 
-from storage.metrics.rates import CachedBy, CacheDelta, Delta, Figures, GapReason, Sums, figures
-from storage.metrics.samples.columns import CACHE, DISK
+from storage.metrics.rates import CachedBy, Figures, GapReason, Sums, figures
+from storage.metrics.rates.figures import STORED_SUMS
 from storage.models import LatestSample, Volume
 from storage.models.key_sets import any_of
 
@@ -27,10 +27,7 @@ GAUGES: Final = (
     "dirty_bytes",
     "suspended",
 )
-SUMMED: Final = (
-    *(field.name for field in fields(Sums) if field.name in {**DISK, **CACHE}),
-    "slow_read_sectors",
-)
+SUMMED: Final = (*STORED_SUMS, "latency_counts", "slow_read_sectors")
 """The columns that figures are made of, a third of all."""
 
 
@@ -73,7 +70,7 @@ def latest_of(volumes: Iterable[Volume]) -> dict[int, Latest]:
 
 
 def _latest(row: Mapping[str, Any], now: datetime) -> Latest:
-    rates = figures(Sums() if row["gap"] else Sums.of(_delta(row)))
+    rates = figures(Sums() if row["gap"] else Sums.of(row))
     return Latest(
         **{name: getattr(rates, name) for name in FIGURES},
         at=row["at"],
@@ -94,17 +91,3 @@ def _latest(row: Mapping[str, Any], now: datetime) -> Latest:
 def _busy(row: Mapping[str, Any]) -> float | None:
     busy_ms, dt_ms = row["busy_ms"], row["dt_ms"]
     return min(1.0, busy_ms / dt_ms) if dt_ms and busy_ms is not None else None
-
-
-def _delta(row: Mapping[str, Any]) -> Delta:
-    """As far as `Sums` look at it."""
-    return Delta(
-        **{name: _read(row[name]) for name in SUMMED if name in DISK},
-        cache=CacheDelta(**{name: row[name] for name in SUMMED if name in CACHE}),
-        cache_gap=None,
-    )
-
-
-def _read(value: Any) -> Any:
-    """A column's value; an array of PostgreSQL is a list."""
-    return tuple(value) if isinstance(value, list) else value

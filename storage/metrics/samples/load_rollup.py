@@ -15,7 +15,8 @@ from django.db import connection
 from django.db.models import Max
 
 from storage.metrics.rates import CachedBy
-from storage.metrics.rates.figures import NO_LATENCY
+from storage.metrics.rates.figures import NO_LATENCY, STORED_SUMS
+from storage.metrics.samples.columns import LOAD
 from storage.models import FleetLoad
 
 BUCKET: Final = timedelta(minutes=5)
@@ -29,20 +30,8 @@ SUMS: Final = {
     "busy_ms": "coalesce(max(busy_ms), 0)",
     **{
         name: f"coalesce(sum({name}), 0)"
-        for name in (
-            "reads",
-            "writes",
-            "read_sectors",
-            "write_sectors",
-            "read_ms",
-            "write_ms",
-            "read_hits",
-            "read_misses",
-            "write_hits",
-            "write_misses",
-            "promotions",
-            "demotions",
-        )
+        for name in STORED_SUMS
+        if name in LOAD and name not in ("dt_ms", "busy_ms")
     },
     "bcache_reads": f"coalesce(sum(reads) FILTER (WHERE {BCACHE}), 0)",
     "bcache_read_sectors": f"coalesce(sum(read_sectors) FILTER (WHERE {BCACHE}), 0)",

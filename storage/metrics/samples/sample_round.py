@@ -26,7 +26,7 @@ from storage.metrics.rates import CounterReading, Delta, Gap, delta, gauges
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
 from storage.metrics.samples import device_round, host_load, load_rollup
 from storage.metrics.samples.chunk_store import DEVICES, VOLUMES, kept_for
-from storage.metrics.samples.columns import CACHE, DISK, GAUGES, INTERVAL
+from storage.metrics.samples.columns import GAUGES, INTERVAL
 from storage.metrics.samples.packer import oldest_pending
 from storage.models import Host, Placement, Resolution
 
@@ -312,13 +312,9 @@ def _row(
     values.update((name, getattr(now, name)) for name in GAUGES)
     if isinstance(change, Delta):
         values["cache_gap"] = change.cache_gap or ""
-        values.update((name, _stored(getattr(change, name))) for name in DISK)
-        values.update((name, _stored(getattr(change.cache, name))) for name in CACHE)
-    return tuple(values.get(name) for name in COLUMNS)
-
-
-def _stored(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+        values.update(change.columns)
+    row = map(values.get, COLUMNS)
+    return tuple(list(each) if isinstance(each, tuple) else each for each in row)
 
 
 def stage(cursor: Any, rows: Iterable[tuple[Any, ...]]) -> None:

@@ -27,7 +27,7 @@ def replay(readings: list[CounterReading]) -> Figures:
         found = delta(before, after)
         assert isinstance(found, Delta), found
         assert found.cache_gap is None
-        total += Sums.of(found)
+        total += Sums.of(found.columns)
     return figures(total)
 
 

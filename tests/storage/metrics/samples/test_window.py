@@ -127,7 +127,7 @@ def test_the_database_sums_as_the_pure_code_does_over_midnight(
     for before, after in pairwise(readings):
         found = delta(before, after)
         assert isinstance(found, Delta)
-        total += Sums.of(found)
+        total += Sums.of(found.columns)
     summed = window(volume, start, start + timedelta(seconds=whole))
     assert summed.intervals == len(steps)
     expected = figures(total)
