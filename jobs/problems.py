@@ -30,6 +30,9 @@ OF_ALL_HOSTS: Final = 0
 DISKS_UNREAD: Final = timedelta(days=1)
 """For so long the disks of a host may stay unread."""
 
+INVENTORY_UNREAD: Final = timedelta(minutes=15)
+"""For so long the inventory of a host may stay unread: three rounds."""
+
 # The details are what the words of a problem need and no inventory has.
 STATE: Final = """
 SELECT id AS host_id,
@@ -66,6 +69,13 @@ CROSS JOIN LATERAL (
 ) placed
 WHERE host.state = 'active' AND host.error = '{}' AND host.last_seen_at >= %(silent)s
     AND (activity.at IS NULL OR activity.at < %(silent)s) AND placed.due < %(silent)s
+"""
+# Samples come, but LVM's reports may be blocked by a disk.
+OLD_INVENTORY: Final = """
+SELECT id, 'inventory_unread', 'warning', coalesce(facts_at, created_at), '', '', NULL, '', '',
+    '{}'::jsonb
+FROM storage_host WHERE state = 'active' AND error = '{}' AND last_seen_at >= %(silent)s
+    AND coalesce(facts_at, created_at) < %(old_inventory)s
 """
 # The inventory shrank where most is missing, or all of a group of several volumes.
 MISSING: Final = """
@@ -199,6 +209,7 @@ ROWS: Final = " UNION ALL ".join(
         CONTACT,
         SILENT,
         UNSAMPLED,
+        OLD_INVENTORY,
         MISSING,
         REPORTED,
         FOUND,
@@ -437,6 +448,7 @@ def _fetch(query: str, at: datetime, **more: list[Any] | int) -> list[tuple[Any,
         "failed": _listed_since("job_failed", at),
         "kernels": _listed_since("kernel_changed", at),
         "unread": at - DISKS_UNREAD,
+        "old_inventory": at - INVENTORY_UNREAD,
         "from_inventory": [each.code for each in KINDS.values() if each.is_also_reported],
         "passing": [each.code for each in KINDS.values() if each.is_expected_during_jobs],
         "at_risk": sorted(AT_RISK),

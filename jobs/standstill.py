@@ -24,15 +24,17 @@ SILENT: Final = timedelta(seconds=30)
 UNTAKEN: Final = timedelta(seconds=60)
 """How long a job may be due before a worker takes it."""
 UNLEASED: Final = timedelta(minutes=2)
-"""How long a slot may work on a job after its lease: longer than releasing one takes."""
+"""How long a slot may work on a job that it no longer holds: longer than releasing one takes."""
 STUCK: Final = timedelta(minutes=15)
 """No task without a job takes this long."""
 
 SIGNS: Final = """
 SELECT sign.kind, sign.node, sign.queues, sign.seen_at, sign.doing, sign.busy_since, sign.took_at,
-    job.id IS NOT NULL, coalesce(job.state = 'running' AND job.lease_until > statement_timestamp()
-        AND starts_with(job.lease_owner, sign.process || ':'), false)
+    held.is_ours AND job.lease_until > statement_timestamp(),
+    CASE WHEN held.is_ours THEN job.lease_until ELSE job.updated_at END
 FROM jobs_lifesign sign LEFT JOIN jobs_job job ON sign.doing <> '' AND job.key = sign.doing
+CROSS JOIN LATERAL (SELECT coalesce(job.state = 'running'
+    AND starts_with(job.lease_owner, sign.process || ':'), false)) AS held (is_ours)
 WHERE NOT sign.is_stopped ORDER BY sign.kind, sign.node, sign.slot
 """
 # As `jobs.queue.reaper.due`, without what a hold keeps from beginning. A job is due since it was
@@ -71,7 +73,8 @@ class SlotState(StrEnum):
 
 
 class Slot(NamedTuple):
-    """A slot that was not stopped; `is_leased`: the job that it is at is leased to it."""
+    """A slot that was not stopped. `is_leased`: the job that it works on is leased to it, until
+    `leased_until`; where it is not, that is when the slot lost it. None: it works on no job."""
 
     kind: str
     node: str
@@ -80,18 +83,26 @@ class Slot(NamedTuple):
     doing: str = ""
     busy_since: datetime | None = None
     took_at: datetime | None = None
-    is_at_job: bool = False
     is_leased: bool = False
+    leased_until: datetime | None = None
 
     def state(self, at: datetime) -> SlotState:
-        """A busy one proves that it works by its job's lease, or by being done soon."""
+        """A busy one proves that it works by its job's lease, or by being done soon. What it does
+        is known as of its sign: a job that waits since then has left it."""
         if at - self.seen_at > SILENT:
             return SlotState.SILENT
         if not self.doing or self.busy_since is None:
             return SlotState.IDLE
-        limit = UNLEASED if self.is_at_job else STUCK
-        is_late = at - self.busy_since > limit and not self.is_leased
-        return SlotState.STUCK if is_late else SlotState.BUSY
+        return SlotState.BUSY if self.hung_since is None else SlotState.STUCK
+
+    @property
+    def hung_since(self) -> datetime | None:
+        """When what a busy slot does should have ended; None where it may take as long."""
+        if self.is_leased or self.busy_since is None:
+            return None
+        since = max(self.busy_since, self.leased_until or self.busy_since)
+        limit = STUCK if self.leased_until is None else UNLEASED
+        return since if self.seen_at - since > limit else None
 
     def is_living(self, at: datetime) -> bool:
         return self.state(at) in (SlotState.IDLE, SlotState.BUSY)
@@ -255,7 +266,7 @@ def _silent(
         since = last
         message = f"{none} sign of life for {_for(record.at, since)}."
     else:
-        since = min(slot.busy_since or last for slot in record.of(kind))
+        since = min(slot.hung_since or last for slot in record.of(kind))
         message = f"Each slot of every {kind} hangs, the first for {_for(record.at, since)}."
     return Standstill(code, "error", f"{message} {consequence}", RESTART.format(kind), since)
 
@@ -266,13 +277,16 @@ def _stuck(record: WorkRecord) -> Standstill | None:
     stuck = [slot for slot in stuck if record.is_living(slot.kind)]
     if not stuck:
         return None
-    first = min(stuck, key=lambda slot: slot.busy_since or at)
-    since = first.busy_since or at
+    first = min(stuck, key=lambda slot: slot.hung_since or at)
+    since = first.hung_since or at
+    is_job = first.leased_until is not None
+    what = f"the job {first.doing}" if is_job else first.doing
+    without = " without its lease" if is_job else ""
     hang = f"{counted(len(stuck), 'slot')} {'hangs' if len(stuck) == 1 else 'hang'}"
     return Standstill(
         "slot_stuck",
         "warning",
-        f"{hang}: {first.node} has been at {first.doing} for {_for(at, since)}.",
+        f"{hang}: {first.node} has been at {what} for {_for(at, since)}{without}.",
         RESTART.format(first.kind),
         since,
     )

@@ -85,6 +85,17 @@ HOST_KINDS: Final = (
         hold_seconds=120,
         way="refresh",
     ),
+    ProblemKind(
+        "inventory_unread",
+        "Inventory not read",
+        "{count} hosts answer, but their inventory cannot be read",
+        "Pages show volumes and disks as they were, and jobs may be refused.",
+        message="The host answers, but its inventory has not been read for {lasted}.",
+        correction="Look for processes in state D on the host (a failing disk blocks LVM's "
+        "reports), then refresh the host.",
+        hold_seconds=120,
+        way="refresh",
+    ),
     _unreached(
         "unreachable",
         "Host not reached",

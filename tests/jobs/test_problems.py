@@ -100,6 +100,14 @@ def test_a_host_without_samples_is_one_once_it_has_had_volumes_for_some_rounds()
     assert codes(there) == []
 
 
+def test_a_host_that_answers_and_whose_inventory_stays_unread_has_a_problem() -> None:
+    assert codes(host(facts_at=NOW() - timedelta(minutes=14))) == []
+    (problem,) = problems(host(facts_at=NOW() - timedelta(minutes=16)))
+    assert (problem.code, problem.severity) == ("inventory_unread", "warning")
+    assert "its inventory has not been read for 16 min" in problem.message
+    assert codes(host(facts_at=NOW() - LONG_AGO, last_seen_at=NOW() - LONG_AGO)) == ["silent"]
+
+
 def test_of_a_host_that_does_not_answer_no_samples_are_missed() -> None:
     there = host(last_seen_at=NOW() - LONG_AGO)
     make.placement(make.volume(), there)

@@ -40,8 +40,10 @@ def busy(doing: str = "a-job", since: datetime = AT, **fields: Any) -> Slot:
         (slot(), SlotState.IDLE),
         (slot(seen=ago(minutes=1)), SlotState.SILENT),
         (busy(), SlotState.BUSY),
-        (busy(since=ago(hours=5), is_at_job=True, is_leased=True), SlotState.BUSY),
-        (busy(since=ago(minutes=3), is_at_job=True), SlotState.STUCK),
+        (busy(since=ago(hours=5), is_leased=True, leased_until=AT), SlotState.BUSY),
+        (busy(since=ago(hours=5), leased_until=ago(minutes=3)), SlotState.STUCK),
+        (busy(since=ago(hours=5), leased_until=ago(minutes=1)), SlotState.BUSY),
+        (busy(since=ago(minutes=1), leased_until=ago(hours=5)), SlotState.BUSY),
         (busy("jobs.tasks.pack", ago(minutes=3)), SlotState.BUSY),
         (busy("jobs.tasks.pack", ago(minutes=20)), SlotState.STUCK),
         (busy(seen=ago(minutes=1)), SlotState.SILENT),
@@ -92,7 +94,7 @@ def test_the_workers_of_a_site_are_missed_while_others_take_jobs() -> None:
 
 
 def test_jobs_that_wait_for_busy_slots_are_said_mildly() -> None:
-    slots = [busy(is_at_job=True, is_leased=True) for _ in range(16)]
+    slots = [busy(is_leased=True, leased_until=AT) for _ in range(16)]
     [found] = standstills(WorkRecord(AT, tuple(slots), **due(40, ago(minutes=3))))
     assert found.severity == "warning"
     assert found.message == (
@@ -112,7 +114,7 @@ def test_slots_that_take_no_further_job_and_hold_none_are_not_busy() -> None:
 
 
 def test_slots_that_hang_are_not_busy() -> None:
-    slots = [busy(since=ago(minutes=20), is_at_job=True) for _ in range(16)]
+    slots = [busy(since=ago(minutes=30), leased_until=ago(minutes=20)) for _ in range(16)]
     assert said(*slots, **due(40, ago(minutes=3))) == [
         "No worker took a job for 3 min though 40 are due."
     ]
@@ -122,6 +124,13 @@ def test_slots_that_hang_are_not_busy() -> None:
 def test_one_slot_that_hangs_is_named() -> None:
     assert said(slot(), busy("jobs.tasks.pack", ago(minutes=20))) == [
         "1 slot hangs: worker@here has been at jobs.tasks.pack for 20 min."
+    ]
+
+
+def test_a_slot_that_lost_its_job_and_goes_on_is_named_with_it() -> None:
+    lost = busy("k3y", since=ago(hours=2), leased_until=ago(minutes=3))
+    assert said(slot(), lost) == [
+        "1 slot hangs: worker@here has been at the job k3y for 3 min without its lease."
     ]
 
 
@@ -261,10 +270,20 @@ def test_a_lease_of_another_process_is_no_sign_of_this_one() -> None:
     )
     sign(doing=leased.key, busy_since=timezone.now() - LATER)
     [one] = standstill.work_record().slots
-    assert one.is_at_job and one.is_leased
+    assert one.is_leased and one.leased_until is not None
     Job.objects.filter(pk=leased.pk).update(lease_owner="p:1:3:random")
     [one] = standstill.work_record().slots
-    assert one.is_at_job and not one.is_leased
+    assert not one.is_leased and one.leased_until is not None
+
+
+@pytest.mark.django_db
+def test_a_long_job_that_has_just_begun_to_wait_leaves_no_slot_hanging() -> None:
+    waiting = job(scene(), state=State.WAITING, updated_at=timezone.now() - LATER)
+    sign(doing=waiting.key, busy_since=timezone.now() - LATER)
+    sign(slot=1)
+    assert "slot_stuck" in {each.code for each in standstill.standstills_now()}
+    Job.objects.filter(pk=waiting.pk).update(explanation="The host did not answer within 30 s.")
+    assert standstill.standstills_now() == ()
 
 
 @pytest.mark.django_db
