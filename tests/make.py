@@ -13,6 +13,7 @@ import dataclasses
 import itertools
 import json
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from storage.inventory.facts import (
 )
 from storage.inventory.volume_parts import Segment
 from storage.models import (
+    CacheCondition,
     Customer,
     DiskRound,
     Host,
@@ -56,6 +58,7 @@ from storage.naming import (
 )
 from storage.planner import Target
 from storage.planner.wish import MIGRATION_THRESHOLD_SECTORS, SEQUENTIAL_CUTOFF_BYTES
+from storage.volumes.slow_volumes import NOTED_AS, VOLUME_SLOW, SlowTime
 
 EXTENT_BYTES = 4 * MIB
 VG_UUID = "vGvGvG-0000-0000-0000-0000-0000-000000"
@@ -150,6 +153,17 @@ def placement(volume: Volume, host: Host, **fields: Any) -> Placement:
 
 
 # Facts
+
+
+def slow(volume: Volume, host: Host, read_ms: float = 24.0, minutes: int = 7) -> CacheCondition:
+    """The judge's note that the volume is slow."""
+    now = timezone.now()
+    time = SlowTime(now - timedelta(minutes=minutes), now, read_ms, 20, is_now=True)
+    finding = {"code": VOLUME_SLOW, "severity": "warning", "message": "Slow.", "correction": ""}
+    finding |= {"subject": f"vg0/{volume.label}", "since": time.begun.isoformat()}
+    return CacheCondition.objects.create(
+        host=host, volume=volume, findings=[finding], noted={NOTED_AS: time.to_json()}
+    )
 
 
 def disk(name: str = "sda", **fields: Any) -> Disk:

@@ -36,11 +36,16 @@ NO_READS: Final = Heat("none", "no reads")
 def latency_heat(read_ms: float | None, slow_ms: float) -> Heat:
     """Of reads that took `read_ms` on average; None where there were none. What takes `slow_ms` is
     slow."""
+    return volume_heat(read_ms, is_slow=read_ms is not None and read_ms >= slow_ms)
+
+
+def volume_heat(read_ms: float | None, *, is_slow: bool) -> Heat:
+    """The same of a volume, of which the judge of slow volumes says whether it is slow."""
+    words = NO_READS.words if read_ms is None else ms(read_ms)
+    if is_slow:
+        return Heat(OVER, words)
     if read_ms is None:
         return NO_READS
-    words = ms(read_ms)
-    if read_ms >= slow_ms:
-        return Heat(OVER, words)
     return Heat("1" if read_ms < SSD_MS else "2" if read_ms < FAST_READ_MS else "3", words)
 
 

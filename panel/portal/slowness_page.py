@@ -55,7 +55,7 @@ class OwnSlowCard:
 
 def slowness_card(card: Card, user: Person) -> OwnSlowCard | None:
     """For the page of a volume; None where the page does not call it slow."""
-    return _card(card.row, user) if card.is_slow else None
+    return _card(card.row, user) if card.glance.is_slow else None
 
 
 @require_safe

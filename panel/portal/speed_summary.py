@@ -12,6 +12,7 @@ from panel.languages.local_times import time_tag
 from panel.portal.last_hour import Hour
 from panel.proofs.proof_texts import share_of_reads
 from storage.analysis.forecast.words import capital
+from storage.analysis.slowness.customer_words import slow_words
 from storage.formatting import ms, seconds
 from storage.language import figure
 from storage.metrics.compare import times_as_much
@@ -19,6 +20,7 @@ from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
 from storage.models.host import FAST_READ_MS
 from storage.planner.technologies.technology import Cache
+from storage.volumes.slow_volumes import SlowTime
 
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]
 
@@ -31,7 +33,8 @@ PATIENCE_SECONDS: Final = 1800
 class SpeedSummary:
     """`word` is the answer, `text` why. `icon` is a name of `templates/icons`. `figure` is what a
     read takes, "" where it is unknown; `why_none` then gives the reason in a few words, for a list.
-    `waits_for_disk`: it has no cache, and its reads wait for a slow disk."""
+    `waits_for_disk`: it has no cache, and its reads wait for a slow disk. `is_slow`: the judge that
+    staff's alerts have calls it slow."""
 
     tone: Tone
     icon: str
@@ -40,6 +43,7 @@ class SpeedSummary:
     figure: str = ""
     why_none: str = ""
     waits_for_disk: bool = False
+    is_slow: bool = False
 
 
 def summarise_speed(
@@ -51,11 +55,11 @@ def summarise_speed(
     is_stale: bool,
     age_seconds: float,
     first_seconds: int,
-    slow_read_ms: int,
+    slow: SlowTime | None,
 ) -> SpeedSummary:
     """The answer for one volume. `on_ssd`: all of it lies on SSD. `age_seconds` is how long the
-    volume is known, `first_seconds` after how long the first figures come. A read that takes
-    `slow_read_ms` is slow, for staff too."""
+    volume is known, `first_seconds` after how long the first figures come. `slow` is None where it
+    is not slow."""
     if latest is None and hour is not None:
         return _silent(hour)
     if latest is None:
@@ -70,18 +74,30 @@ def summarise_speed(
         ).format(age=roughly(latest.age_seconds))
         brief = gettext("The last data is {age} old.").format(age=roughly(latest.age_seconds))
         return SpeedSummary("warning", "warning", gettext("No current data"), text, why_none=brief)
+    if slow is not None:
+        return _slow(slow, waits_for_disk=cache is None and not on_ssd)
     if hour is None or hour.reads < MIN_ACCESSES:
         text = gettext("Too few reads in the last hour to measure the speed.")
         if hour is not None and hour.is_since_change:
             text = gettext("Too few reads since your cache was changed to measure the speed.")
         return SpeedSummary("quiet", "wait", gettext("Hardly used"), text)
-    is_slow = (hour.whole.read_ms or 0.0) >= slow_read_ms
-    return _measured(hour, hour.whole.read_ms or 0.0, cache, on_ssd=on_ssd, is_slow=is_slow)
+    return _measured(hour, hour.whole.read_ms or 0.0, cache, on_ssd=on_ssd)
 
 
-def _measured(
-    hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool, is_slow: bool
-) -> SpeedSummary:
+def _slow(slow: SlowTime, *, waits_for_disk: bool) -> SpeedSummary:
+    text = slow_words(slow.average_ms, slow.limit_ms, slow.seconds, is_now=slow.is_now)
+    return SpeedSummary(
+        "warning",
+        "warning",
+        gettext("Slow"),
+        text,
+        ms(slow.average_ms),
+        waits_for_disk=waits_for_disk,
+        is_slow=True,
+    )
+
+
+def _measured(hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool) -> SpeedSummary:
     a_read = gettext("A read takes {time} on average.").format(time=ms(read_ms))
     if cache is None:
         tone, icon, word, text = _uncached(read_ms, on_ssd=on_ssd)
@@ -90,8 +106,6 @@ def _measured(
         text = gettext("Your cache has served too few reads to measure its effect.")
     else:
         tone, icon, word, text = _cached(hour, hour.whole.hit_rate, read_ms)
-    if is_slow:
-        tone, icon, word = "warning", "warning", gettext("Slow")
     waits = cache is None and not on_ssd and read_ms >= FAST_READ_MS
     text = f"{a_read} {text}".strip()
     return SpeedSummary(tone, icon, word, text, ms(read_ms), waits_for_disk=waits)

@@ -49,12 +49,6 @@ class Card:
     def volume(self) -> Volume:
         return self.row.volume
 
-    @property
-    def is_slow(self) -> bool:
-        """Whether what it says of the last hour is that reads are slow."""
-        read_ms = self.hour.whole.read_ms if self.hour is not None else None
-        return not self.row.is_stale and (read_ms or 0.0) >= self.row.slow_limit.ms
-
 
 def cards_of(
     volumes: Iterable[Volume],
@@ -105,7 +99,7 @@ def _card(
         is_stale=row.is_stale,
         age_seconds=(now - row.volume.created_at).total_seconds(),
         first_seconds=2 * settings.TIERCEL_SAMPLE_SECONDS,
-        slow_read_ms=row.slow_limit.ms,
+        slow=row.slow_time if row.is_slow else None,
     )
     mark = hour.changed_part if hour is not None else None
     if cache is not None and size == LARGE:

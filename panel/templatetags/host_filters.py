@@ -29,9 +29,9 @@ def fingerprint(openssh_key: str) -> str:
 
 
 @register.filter
-def latency_class(read_ms: float, slow_read_ms: int) -> str:
+def latency_class(read_ms: float, is_slow: bool) -> str:
     """The colour of a bar of latency: as an SSD, as a disk, or slow."""
-    if read_ms >= slow_read_ms:
+    if is_slow:
         return "stack-tight"
     return "stack-fast" if read_ms < FAST_MS else "stack-slow"
 

@@ -32,6 +32,7 @@ from storage.models import CacheCondition, Host, HostActivity, LatestSample, Sam
 from storage.problems.all_kinds import judged_by
 from storage.stored_inventory import inventory_of
 from storage.volumes.slow_limit import slow_limit_ms
+from storage.volumes.slow_volumes import NOTED_AS, SlowTime
 
 MARKS_KEPT: Final = timedelta(minutes=20)
 MARK_EVERY_NS: Final = 240e9
@@ -59,16 +60,21 @@ class _Sampled(NamedTuple):
 def judge_volumes(now: datetime) -> None:
     """Which volumes are slow. Only those that may be are looked at, so that a round every minute is
     cheap."""
-    noted = CacheCondition.objects.filter(noted__has_key="slow").values_list("volume_id", flat=True)
-    looked_at = {each.volume_id: each for each in _may_be_slow(noted, now)}
+    before = CacheCondition.objects.filter(noted__has_key="slow")
+    may_be = _may_be_slow(before.values_list("volume_id", flat=True), now)
+    looked_at = {each.volume_id: each for each in may_be}
     courses = read_courses({pk: each.limit_ms for pk, each in looked_at.items()}, now)
     judgements: dict[int, ConditionJudgement] = {}
     slow: dict[int, list[tuple[_Sampled, ReadCourse, SlowSpell]]] = {}
     for volume_id, course in courses.items():
         each, spell = looked_at[volume_id], course.current
         kept = spell.to_json() if spell is not None else None
-        judgements[volume_id] = ConditionJudgement(each.host_id, [], {"slow": kept})
+        noted: dict[str, Any] = {"slow": kept, NOTED_AS: None}
+        judgements[volume_id] = ConditionJudgement(each.host_id, [], noted)
         if spell is not None and spell.is_lasting:
+            average_ms = course.average_ms(spell.begun, spell.last)
+            time = SlowTime(spell.begun, spell.last, average_ms, each.limit_ms, course.is_now)
+            noted[NOTED_AS] = time.to_json()
             slow.setdefault(each.host_id, []).append((each, course, spell))
     for host in Host.objects.filter(pk__in=slow):
         facts = inventory_of(host)

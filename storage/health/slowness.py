@@ -14,14 +14,17 @@ from typing import Any, Final
 from storage.formatting import ms, percent, seconds
 from storage.health.host_problems import HealthFinding
 from storage.models.host import BUSY_PERCENT, SLOW_READ_MS
+from storage.volumes.slow_volumes import VOLUME_SLOW
 
 WELL_SHARE: Final = 0.75
 """A slow volume is slow until its reads take less than this part of what is slow: between the two
 nothing changes."""
 LEAST_READS_PER_SECOND: Final = 1
 """Fewer reads mean nothing: one of them may have waited for a disk that had stopped."""
-SLOW_AFTER: Final = timedelta(seconds=100)
-"""Two minutes, of which the last may not be over: the reads of one may be one burst."""
+SLOW_MINUTES: Final = 2
+"""The reads of one may be one burst."""
+SLOW_AFTER: Final = timedelta(minutes=SLOW_MINUTES) - timedelta(seconds=20)
+"""The last of the minutes may not be over."""
 WELL_AFTER: Final = timedelta(minutes=5)
 BUSY_FOR: Final = timedelta(minutes=15)
 QUEUE: Final = 2
@@ -153,7 +156,7 @@ def slow_volume(
             "advice of the host, or move a volume to another disk."
         )
     return HealthFinding(
-        "volume_slow",
+        VOLUME_SLOW,
         "warning",
         what,
         correction,

@@ -23,6 +23,7 @@ from storage.planner.technologies.technology import Cache, Technology
 from storage.planner.wish import BadWish, Wish
 from storage.stored_inventory import inventories_of
 from storage.volumes.slow_limit import SlowLimit, SlowLimits
+from storage.volumes.slow_volumes import SlowTime, slow_times
 
 UNDECIDED: Final = Refused(
     "busy", "A job on this volume needs a decision.", "Decide on the job's page."
@@ -45,7 +46,8 @@ class BlockingJob:
 
 @dataclass(frozen=True)
 class VolumeSnapshot:
-    """`lv` is None while the volume does not exist on its host, or is gone from it."""
+    """`lv` is None while the volume does not exist on its host, or is gone from it. `slow_time` is
+    set while the judge calls it slow."""
 
     volume: Volume
     placement: Placement | None
@@ -53,6 +55,7 @@ class VolumeSnapshot:
     lv: LogicalVolume | None
     cache: Cache | None
     latest: Latest | None
+    slow_time: SlowTime | None = None
     limits: SlowLimits = field(default_factory=SlowLimits, compare=False, repr=False)
 
     @property
@@ -115,6 +118,11 @@ class VolumeSnapshot:
     @property
     def is_stale(self) -> bool:
         return self.latest is not None and self.latest.age_seconds > silent_seconds()
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it is slow now; of what has no new figures that is not known."""
+        return self.slow_time is not None and self.latest is not None and not self.is_stale
 
     @property
     def undo_until(self) -> datetime | None:
@@ -208,6 +216,7 @@ def snapshots_of(
         }.values()
     )
     figures, limits = samples.latest_of(volumes), SlowLimits()
+    slow = slow_times(volume.pk for volume in volumes)
     rows = []
     for volume in volumes:
         placement = placements.get(volume.pk)
@@ -220,5 +229,6 @@ def snapshots_of(
             lv = facts.lv(placement.lv_uuid)
         cache = cache_of(facts, lv) if facts is not None and lv is not None else None
         latest = figures.get(volume.pk)
-        rows.append(VolumeSnapshot(volume, placement, facts, lv, cache, latest, limits))
+        time = slow.get(volume.pk)
+        rows.append(VolumeSnapshot(volume, placement, facts, lv, cache, latest, time, limits))
     return rows

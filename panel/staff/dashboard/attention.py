@@ -21,6 +21,8 @@ from storage.volumes.snapshot import BlockingJob
 
 SHOWN_SUBJECTS: Final = 4
 OPEN_ROWS: Final = 5
+DISKS: Final = ("array", "disk")
+"""The message of what is about these names disks."""
 WHY_SLOW: Final = "Why is it slow?"
 LOOKED_AT: Final = 2 * SHOWN_SUBJECTS
 """Some problems of a group can be of one thing."""
@@ -79,7 +81,8 @@ class Remedy:
 @dataclass(frozen=True, slots=True)
 class AttentionRow:
     """A row of the list. `at_risk`: data may be lost. `since` is when the oldest of its `count`
-    troubles began; `more` subjects are not named; `alert` is the state of its alerts, if any."""
+    troubles began; `more` subjects are not named; `alert` is the state of its alerts, if any.
+    `sentences` says of each subject what is wrong, where that names the disk to replace."""
 
     severity: str
     at_risk: bool
@@ -93,6 +96,7 @@ class AttentionRow:
     more: int
     alert: AlertMark | None = None
     is_about_speed: bool = False
+    sentences: tuple[tuple[Subject, str], ...] = ()
 
     @property
     def is_muted(self) -> bool:
@@ -203,7 +207,15 @@ def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:
         subjects=subjects[:SHOWN_SUBJECTS],
         more=max(0, group.thing_count - SHOWN_SUBJECTS),
         is_about_speed=kind.is_about_speed,
+        sentences=_of_each(group) if kind.about in DISKS else (),
     )
+
+
+def _of_each(group: ProblemGroup) -> tuple[tuple[Subject, str], ...]:
+    """Of several: who is to replace a disk asks which, by its model and serial number."""
+    if group.count == 1:
+        return ()
+    return tuple((subject_of(each), each.message) for each in group.problems[:SHOWN_SUBJECTS])
 
 
 def _action(group: ProblemGroup, kind: ProblemKind, pages: Mapping[str, str]) -> Remedy:

@@ -21,7 +21,7 @@ from storage.metrics.samples.load_rollup import BUCKET
 from storage.models import Host, HostOutline, Volume
 from storage.models.host import HostState, silent_seconds
 from storage.planner.wish import Wish
-from storage.volumes.slow_limit import SlowLimits
+from storage.volumes.slow_volumes import slow_times
 from storage.volumes.ssd_capacity import left_bytes
 
 NEW: Final = (HostState.PENDING, HostState.UNVERIFIED)
@@ -130,8 +130,7 @@ TopColumn = Literal["top_iops", "top_read_ms"]
 
 @dataclass(frozen=True, slots=True)
 class TopVolume:
-    """A volume of a top table with its figure; `share` is its part of the greatest. Reads that take
-    `slow_from_ms` are slow."""
+    """A volume of a top table with its figure; `share` is its part of the greatest."""
 
     key: str
     label: str
@@ -139,28 +138,28 @@ class TopVolume:
     host_name: str
     figure: float
     share: float
-    slow_from_ms: int
+    is_slow: bool
 
 
 TOP: Final = """
-SELECT host.key, host.name, host.slow_read_ms, host.tags, (top->>0)::bigint, (top->>1)::float8
+SELECT host.key, host.name, (top->>0)::bigint, (top->>1)::float8
 FROM storage_hostactivity activity JOIN storage_host host ON host.id = activity.host_id
 CROSS JOIN LATERAL jsonb_array_elements(activity.{column}) top
-WHERE activity.at >= %s ORDER BY 6 DESC, 5 LIMIT %s
+WHERE activity.at >= %s ORDER BY 4 DESC, 3 LIMIT %s
 """
 """The first volumes of all hosts that are sampled, of the few that each host keeps."""
 
 
 def top_volumes(user: Person, at: datetime, column: TopColumn, count: int) -> tuple[TopVolume, ...]:
     """Those with the most I/O, or the slowest reads, in the last round of their host; at most
-    `TOP_VOLUMES` of one host. Four queries."""
+    `TOP_VOLUMES` of one host. Three queries."""
     silent = at - timedelta(seconds=silent_seconds())
     with connection.cursor() as cursor:
         cursor.execute(TOP.format(column=column), [silent, count])
         rows = cursor.fetchall()
-    volumes = Volume.objects.visible_to(user).existing().only("key", "label", "cache_plan")
+    volumes = Volume.objects.visible_to(user).existing().only("key", "label")
     by_id = volumes.in_bulk([volume_id for *_, volume_id, _ in rows])
-    greatest, limits = max((figure for *_, figure in rows), default=0) or 1, SlowLimits()
+    greatest, slow = max((figure for *_, figure in rows), default=0) or 1, slow_times(by_id)
     return tuple(
         TopVolume(
             by_id[volume_id].key,
@@ -169,9 +168,9 @@ def top_volumes(user: Person, at: datetime, column: TopColumn, count: int) -> tu
             name,
             figure,
             figure / greatest,
-            limits.of(by_id[volume_id].cache_plan_id, host_ms, tags).ms,
+            volume_id in slow,
         )
-        for host_key, name, host_ms, tags, volume_id, figure in rows
+        for host_key, name, volume_id, figure in rows
         if volume_id in by_id
     )
 

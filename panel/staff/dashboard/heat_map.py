@@ -101,13 +101,13 @@ class TimeTick:
 @dataclass(frozen=True, slots=True)
 class HeatRow:
     """A host. `paths` are the classes of its stretches, each with the SVG path of those that it
-    has, in units of one stretch; `now` is the figure of the last one, `words` says the row to those
-    who do not see it."""
+    has, in units of one stretch; `latest` is the figure of the last one, `words` says the row to
+    those who do not see it."""
 
     key: str
     name: str
     paths: tuple[tuple[str, str], ...]
-    now: str
+    latest: str
     is_over: bool
     words: str
 
@@ -125,6 +125,11 @@ class HeatMap:
     @property
     def end(self) -> datetime:
         return self.start + self.time.length
+
+    @property
+    def latest_words(self) -> str:
+        """The time of the last stretch, which is not over."""
+        return f"since {timezone.localtime(self.end - self.time.step):%H:%M}"
 
     @property
     def ticks(self) -> tuple[TimeTick, ...]:

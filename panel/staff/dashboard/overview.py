@@ -146,7 +146,7 @@ class Overview:
     @property
     def is_slow(self) -> bool:
         """Whether reads of the slowest volume are slow."""
-        return self.slowest is not None and self.slowest.figure >= self.slowest.slow_from_ms
+        return self.slowest is not None and self.slowest.is_slow
 
     @property
     def hosts_up(self) -> str:

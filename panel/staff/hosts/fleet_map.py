@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from django.urls import reverse
 
 from jobs.problems import ProblemTally
-from panel.charts.heat_bands import UNKNOWN, Heat, busy_heat, latency_heat
+from panel.charts.heat_bands import UNKNOWN, Heat, busy_heat, volume_heat
 from panel.charts.tiles import Thing, TilePicture, tiled
 from panel.staff.hosts.fleet import HostSummaryRow
 from storage.formatting import counted, size
 from storage.models import HostActivity
-from storage.volumes.slow_limit import SlowLimits
 
 WIDE_PX: Final = 1200
 PROBLEMS_LEGEND: Final = (
@@ -42,12 +41,13 @@ class FleetMap:
     unread: tuple[Thing, ...]
 
 
-def fleet_map(lines: Iterable[HostSummaryRow], limits: SlowLimits) -> FleetMap:
-    """Sites by name; hosts without one come last."""
+def fleet_map(lines: Iterable[HostSummaryRow], slow: Mapping[int, int]) -> FleetMap:
+    """Sites by name; hosts without one come last. `slow` counts the slow volumes of a host by its
+    primary key."""
     sites: dict[str, list[tuple[Thing, float]]] = {}
     unread = []
     for line in lines:
-        thing = _thing(line, limits)
+        thing = _thing(line, is_slow=bool(slow.get(line.host.pk)))
         if thing.size_bytes:
             sites.setdefault(line.host.site, []).append((thing, thing.size_bytes))
         else:
@@ -62,10 +62,10 @@ def _site(name: str, weighed: Sequence[tuple[Thing, float]]) -> SiteMap:
     return SiteMap(name, words, tiled(weighed, WIDE_PX))
 
 
-def _thing(line: HostSummaryRow, limits: SlowLimits) -> Thing:
+def _thing(line: HostSummaryRow, *, is_slow: bool) -> Thing:
     host, outline, now = line.host, line.outline, line.now
     is_known = line.is_up and not line.is_stale and now is not None
-    slow_ms = limits.of(None, host.slow_read_ms, host.tags).ms
+    read_heat = volume_heat(_worst_ms(now), is_slow=is_slow) if is_known and now else UNKNOWN
     return Thing(
         key=f"host-{host.key}",
         kind="host",
@@ -74,7 +74,7 @@ def _thing(line: HostSummaryRow, limits: SlowLimits) -> Thing:
         url=reverse("host", args=[host.key]),
         detail=_state(line),
         heats=(
-            ("latency", latency_heat(_worst_ms(now), slow_ms) if is_known and now else UNKNOWN),
+            ("latency", read_heat),
             ("busy", busy_heat(now.busy, host.busy_percent) if is_known and now else UNKNOWN),
             ("problems", problems_heat(line.tally, is_known=is_known)),
         ),

@@ -11,27 +11,36 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from panel.charts.heat_bands import UNKNOWN, busy_heat, busy_legend, latency_heat, latency_legend
+from panel.charts.heat_bands import (
+    UNKNOWN,
+    busy_heat,
+    busy_legend,
+    latency_heat,
+    latency_legend,
+    volume_heat,
+)
 from panel.http.fragments import fragment_or_page
 from panel.staff.hosts import fleet
 from panel.staff.hosts.fleet_map import PROBLEMS_LEGEND, fleet_map
 from panel.staff.hosts.host_map import DiskNow, VolumeNow, host_map
 from storage.access import Person, staff_view
+from storage.health.slowness import SLOW_MINUTES
 from storage.inventory.facts import HostFacts
 from storage.metrics.samples import latest_of
 from storage.models import Device, DeviceKind, Host, PhysicalDisk, Placement
 from storage.models.host import BUSY_PERCENT, silent_seconds
 from storage.stored_inventory import inventory_of
 from storage.volumes.slow_limit import SlowLimits
+from storage.volumes.slow_volumes import slow_counts, slow_times
 
-OWN_LIMITS: Final = ", or the limit of its plan"
+LASTING: Final = f" for {SLOW_MINUTES} min"
+OWN_LIMITS: Final = f"{LASTING}, or the limit of its plan"
 
 
 def host_map_context(user: Person, host: Host, facts: HostFacts) -> dict[str, Any]:
     """The context of `staff/hosts/_host_map.html`."""
-    limits = SlowLimits()
-    slow_ms = limits.of(None, host.slow_read_ms, host.tags).ms
-    volumes = dict(_volumes(user, host, limits))
+    slow_ms = SlowLimits().of(None, host.slow_read_ms, host.tags).ms
+    volumes = dict(_volumes(user, host))
     return {
         "host": host,
         "map": host_map(facts, volumes, _disks(user, host, slow_ms)),
@@ -59,10 +68,11 @@ def hosts_map(request: HttpRequest) -> HttpResponse:
     """All hosts by site; for the page that shows it already, the map alone."""
     lines = fleet.lines_of(request.user, timezone.now())
     context = {
-        "map": fleet_map(lines, SlowLimits()),
+        "map": fleet_map(lines, slow_counts(line.host.pk for line in lines)),
         "is_empty": not lines,
         "latency_legend": latency_legend(
-            SlowLimits().of(None, None, ()).ms, differs=", or the limit of its host"
+            SlowLimits().of(None, None, ()).ms,
+            differs=f"{LASTING}, or the limit of its host",
         ),
         "busy_legend": busy_legend(BUSY_PERCENT),
         "problems_legend": PROBLEMS_LEGEND,
@@ -73,12 +83,13 @@ def hosts_map(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _volumes(user: Person, host: Host, limits: SlowLimits) -> Iterator[tuple[str, VolumeNow]]:
-    """By the uuid of the LV. Two queries, and those of the limits."""
+def _volumes(user: Person, host: Host) -> Iterator[tuple[str, VolumeNow]]:
+    """By the uuid of the LV. Three queries."""
     here = Placement.objects.filter(host=host, until=None, volume__previewed_at=None)
     placed = here.exclude(lv_uuid=None).select_related("volume__customer")
     placements = {each.volume_id: each for each in placed}
     latest = latest_of(each.volume for each in placements.values())
+    slow = slow_times(placements)
     for volume_id, placement in placements.items():
         volume, now = placement.volume, latest.get(volume_id)
         known = VolumeNow(
@@ -92,7 +103,7 @@ def _volumes(user: Person, host: Host, limits: SlowLimits) -> Iterator[tuple[str
                 known.name,
                 known.url,
                 known.customer,
-                latency_heat(now.read_ms, limits.of_volume(volume, host).ms),
+                volume_heat(now.read_ms, is_slow=volume_id in slow),
                 busy_heat(now.busy, host.busy_percent),
                 now.hit_rate,
                 now.used_bytes / whole if whole and now.used_bytes is not None else None,

@@ -16,8 +16,8 @@ from storage.formatting import counted, iops, ms, percent
 from storage.metrics.rates import Sums, figures
 from storage.metrics.samples.host_load import bucket_of, courses
 from storage.models import Host, HostActivity, Volume
-from storage.models.host import SLOW_READ_MS, silent_seconds
-from storage.models.outline import TOP_VOLUMES
+from storage.models.host import silent_seconds
+from storage.volumes.slow_volumes import slow_counts
 
 MOST_HOSTS: Final = 30
 HOUR_BUCKETS: Final = 12
@@ -70,7 +70,7 @@ def screen_of(link: KioskLink, scale: HeatScale, time: HeatTime, at: datetime) -
     ids = [host.pk for host in hosts]
     activities = list(HostActivity.objects.filter(host__in=ids))
     fresh = [each for each in activities if (at - each.at).total_seconds() <= silent_seconds()]
-    slow = {each.host_id for each in fresh if _slow_count(each)}
+    slow = slow_counts(each.host_id for each in fresh)
     heat = heat_map(hosts, scale, time, at, MOST_HOSTS) if hosts else None
     lane = None
     if heat is not None:
@@ -88,18 +88,13 @@ def screen_of(link: KioskLink, scale: HeatScale, time: HeatTime, at: datetime) -
         figures=(
             _operations(fresh, len(hosts)),
             _hits(ids, at),
-            _slowest(fresh, hosts, shows_names=link.shows_names),
+            _slowest(fresh, hosts, slow.total(), shows_names=link.shows_names),
             _problems(hosts, at, with_general=not link.site),
         ),
         slow_keys=frozenset(host.key for host in hosts if host.pk in slow),
         heat=heat,
         lane=lane,
     )
-
-
-def _slow_count(activity: HostActivity) -> int:
-    """Of the few slowest volumes that are kept."""
-    return sum(figure > SLOW_READ_MS for _, figure in activity.top_read_ms)
 
 
 def _operations(fresh: Sequence[HostActivity], host_count: int) -> ScreenFigure:
@@ -126,11 +121,10 @@ def _hits(ids: Collection[int], at: datetime) -> ScreenFigure:
 
 
 def _slowest(
-    fresh: Sequence[HostActivity], hosts: Sequence[Host], *, shows_names: bool
+    fresh: Sequence[HostActivity], hosts: Sequence[Host], slow_count: int, *, shows_names: bool
 ) -> ScreenFigure:
-    """Each host keeps its few slowest volumes: where all of them are slow, there may be more."""
+    """The slowest volume of the last samples, and how many are slow."""
     title = "Slowest reads"
-    slow = [_slow_count(each) for each in fresh]
     reads = [(figure, each.host_id, pk) for each in fresh for pk, figure in each.top_read_ms]
     if not reads:
         note = "no volume was read in the last sample" if fresh else "no recent sample"
@@ -139,13 +133,11 @@ def _slowest(
     place = next((host.name for host in hosts if host.pk == host_id), "")
     if shows_names and (volume := Volume.objects.only("label").filter(pk=volume_id).first()):
         place = f"{volume} on {place}"
-    count = f"{sum(slow)}{'+' if TOP_VOLUMES in slow else ''}"
-    volumes = "volume" if count == "1" else "volumes"
-    waiting = f"{count if sum(slow) else 'no'} {volumes} over {SLOW_READ_MS} ms"
+    waiting = counted(slow_count, "slow volume") if slow_count else "no slow volumes"
     if len(fresh) < len(hosts):
         verb = "reports" if len(hosts) == 1 else "report"
         waiting += f" ({len(fresh)} of {counted(len(hosts), 'host')} {verb})"
-    return ScreenFigure(title, ms(worst), f"{place}; {waiting}", "warning" if sum(slow) else "")
+    return ScreenFigure(title, ms(worst), f"{place}; {waiting}", "warning" if slow_count else "")
 
 
 def _problems(hosts: Sequence[Host], at: datetime, *, with_general: bool) -> ScreenFigure:

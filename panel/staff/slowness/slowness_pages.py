@@ -28,7 +28,7 @@ from storage.analysis.slowness import staff_words
 from storage.analysis.slowness.explanation import Help, SlowExplanation, SlowRemedy, SpeedState
 from storage.analysis.slowness.staff_words import RemedyWords
 from storage.formatting import size
-from storage.models import CacheCondition, Host, Volume
+from storage.models import Host, Volume
 from storage.problems.all_kinds import kind_of
 from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot
@@ -90,17 +90,18 @@ class SlowCard:
     all_url: str
     history_url: str
 
+    @property
+    def adds_cache(self) -> bool:
+        """Whether it has the button that adds a cache to the volume itself: the volume's page then
+        needs no other one."""
+        own = self.explanation.volume_id
+        remedies = self.explanation.remedies
+        return any(each.help == Help.ADD_CACHE and each.volume_id == own for each in remedies)
+
 
 def slow_card(row: VolumeSnapshot, user: Person, now: datetime) -> SlowCard | None:
-    """For the page of a volume; None where its reads are not slow now and no alert says that they
-    are. Only what the last sample or the last judgement called slow is looked at."""
-    if row.host is None or row.latest is None or row.is_stale:
-        return None
-    noted = CacheCondition.objects.filter(volume=row.volume, noted__has_key="slow")
-    if (row.latest.read_ms or 0.0) < row.slow_limit.ms and not noted.exists():
-        return None
-    card = _of_volume(row, user, now)
-    return card if card.explanation.is_slow or card.explanation.timing.is_alerted else None
+    """For the page of a volume; None where it is not slow now."""
+    return _of_volume(row, user, now) if row.is_slow else None
 
 
 @staff_view()

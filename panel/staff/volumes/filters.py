@@ -28,7 +28,7 @@ from storage.models import Customer, Host, Volume
 from storage.models.host import silent_seconds
 from storage.naming import KEY_PATTERN
 from storage.planner.technologies.lookup import SETTINGS
-from storage.volumes.slow_limit import slow_limit_ms
+from storage.volumes.slow_volumes import IS_SLOW
 
 FOUND = Q(managed=False, adopted_at=None, place__lv_uuid__isnull=False)
 STATES: Final = {
@@ -151,12 +151,11 @@ class VolumeFilter(forms.Form):
 
 
 def placed(volumes: QuerySet[Volume]) -> QuerySet[Volume]:
-    """With `place`, where each lies now, what its last sample gives, and when that is slow."""
+    """With `place`, where each lies now, and what its last sample gives."""
     return volumes.annotate(
         place=FilteredRelation("placement", condition=Q(placement__until=None)),
         served=READS_SERVED,
         hit_rate=HIT_RATE,
-        slow_limit_ms=slow_limit_ms(plan="cache_plan", host="place__host"),
     )
 
 
@@ -169,9 +168,7 @@ def state_condition(name: str, now: datetime) -> Q:
     )
     in_use = existing & Q(retired_at=None)
     return {
-        "slow": in_use
-        & Q(latest_sample__at__gte=fresh, latest_sample__reads__gte=MIN_ACCESSES)
-        & Q(latest_sample__read_ms__gte=F("latest_sample__reads") * F("slow_limit_ms")),
+        "slow": in_use & Q(latest_sample__at__gte=fresh) & IS_SLOW,
         "found": in_use & FOUND,
         "trouble": in_use & ~Q(place__cache_trouble="") & Q(place__cache_trouble__isnull=False),
         "dirty": in_use & Q(latest_sample__dirty_bytes__gt=0),

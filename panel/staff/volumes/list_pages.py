@@ -24,12 +24,11 @@ from storage.access import Right, may, staff_view
 from storage.bulk_changes import ACTIONS, MOST
 from storage.formatting import iops, share, size
 from storage.metrics import samples
-from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
 from storage.metrics.samples.window import iops_courses
 from storage.models import Host, Placement, Volume
 from storage.models.host import silent_seconds
-from storage.volumes.slow_limit import SlowLimits
+from storage.volumes.slow_volumes import slow_times
 
 LISTING: Final = ListDefinition(
     name="volumes",
@@ -157,7 +156,7 @@ class Listed:
     latest: Latest | None
     spark: Spark
     chips: tuple[Chip, ...]
-    slow_from_ms: int
+    is_slow: bool
 
     @property
     def host(self) -> Host | None:
@@ -165,7 +164,7 @@ class Listed:
 
     @property
     def is_stale(self) -> bool:
-        return self.latest is None or self.latest.age_seconds > silent_seconds()
+        return self.latest is None or is_old(self.latest)
 
     @property
     def iops(self) -> float | None:
@@ -173,15 +172,6 @@ class Listed:
         if self.latest is None or self.latest.read_iops is None or self.latest.write_iops is None:
             return None
         return self.latest.read_iops + self.latest.write_iops
-
-    @property
-    def is_slow(self) -> bool:
-        return (
-            self.latest is not None
-            and not self.is_stale
-            and self.host is not None
-            and _is_slow(self.latest, self.slow_from_ms)
-        )
 
     @property
     def dirty_bytes(self) -> int | None:
@@ -252,19 +242,19 @@ def volume_rows(
     figures = samples.latest_of(volumes)
     drawn = [volume.pk for volume in volumes] if with_course else []
     courses = iops_courses(drawn, now, count=COURSE_STEPS, step=COURSE_STEP) if drawn else {}
-    limits = SlowLimits()
+    slow = slow_times(volume.pk for volume in volumes)
     rows = []
     for volume in volumes:
         place, latest = places.get(volume.pk), figures.get(volume.pk)
-        slow_from_ms = limits.of_volume(volume, place.host if place is not None else None).ms
+        is_slow = volume.pk in slow and latest is not None and not is_old(latest)
         course = spark(courses.get(volume.pk, ()), say=lambda value: f"{iops(value)} IOPS")
-        chips = chips_of(volume, place, latest, slow_from_ms)
-        rows.append(Listed(volume, place, latest, course, chips, slow_from_ms))
+        chips = chips_of(volume, place, latest, is_slow=is_slow)
+        rows.append(Listed(volume, place, latest, course, chips, is_slow))
     return rows
 
 
 def chips_of(
-    volume: Volume, placement: Placement | None, latest: Latest | None, slow_from_ms: int
+    volume: Volume, placement: Placement | None, latest: Latest | None, *, is_slow: bool
 ) -> tuple[Chip, ...]:
     """What is unusual, the worst first."""
     if volume.destroyed_at is not None:
@@ -282,15 +272,15 @@ def chips_of(
         chips.append(Chip("error", "error", "cache problem"))
     if latest is None:
         chips.append(Chip("quiet", "wait", "no data yet"))
-    elif latest.age_seconds > silent_seconds():
+    elif is_old(latest):
         chips.append(Chip("warning", "wait", "old data"))
-    elif _is_slow(latest, slow_from_ms):
-        chips.append(Chip("warning", "warning", f"slow: over {slow_from_ms} ms per read"))
+    elif is_slow:
+        chips.append(Chip("warning", "warning", "slow"))
     if not volume.managed and volume.adopted_at is None:
         chips.append(Chip("quiet", "info", "not adopted"))
     return tuple(chips)
 
 
-def _is_slow(latest: Latest, slow_from_ms: int) -> bool:
-    reads = (latest.read_iops or 0) * latest.seconds
-    return reads >= MIN_ACCESSES and latest.read_ms is not None and latest.read_ms >= slow_from_ms
+def is_old(latest: Latest) -> bool:
+    """Whether there should have been a newer sample."""
+    return latest.age_seconds > silent_seconds()

@@ -112,8 +112,14 @@ def cache(request: HttpRequest, key: str) -> HttpResponse:
     """The card of the cache, and with it the menu of the page's head: they refresh when a job has
     changed the volume."""
     row = row_of(request, key)
-    menu = menu_of(row, request.user, timezone.now())
-    context = {**_state(row), **_latest(row), "menu": menu, "is_renewed": True}
+    now = timezone.now()
+    context = {
+        **_state(row),
+        **_latest(row),
+        "menu": menu_of(row, request.user, now),
+        "slow": slow_card(row, request.user, now),
+        "is_renewed": True,
+    }
     return render(request, "staff/volumes/_cache.html", context)
 
 

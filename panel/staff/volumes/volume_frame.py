@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from sys import maxsize
 from typing import Any
 from urllib.parse import urlencode
 
@@ -58,8 +57,8 @@ def _tabs(row: VolumeSnapshot, tab: str) -> Iterator[Tab]:
 
 def row_chips(row: VolumeSnapshot, *, is_summary: bool) -> tuple[Chip, ...]:
     """What the list of volumes says of it too. The summary says itself whether it is slow."""
-    slow_from_ms = maxsize if is_summary else row.slow_limit.ms
-    return chips_of(row.volume, row.placement, row.latest, slow_from_ms)
+    is_slow = row.is_slow and not is_summary
+    return chips_of(row.volume, row.placement, row.latest, is_slow=is_slow)
 
 
 def asked(request: HttpRequest, names: tuple[str, ...]) -> str:

@@ -40,6 +40,11 @@ class ReadCourse:
         return self.minutes[-1].at if self.minutes else None
 
     @property
+    def is_slow(self) -> bool:
+        """Whether the volume is slow: its slow time is long enough, and not over."""
+        return self.current is not None and self.current.is_lasting
+
+    @property
     def is_now(self) -> bool:
         """Whether reads were slow in the last minute."""
         return self.current is not None and self.current.last == self.ended
@@ -57,9 +62,8 @@ class ReadCourse:
 def read_course(
     minutes: Sequence[ReadMinute], limit_ms: int, noted: SlowSpell | None = None
 ) -> ReadCourse:
-    """The oldest first; a minute or two that are slow count as now, but not as a slow time that
-    was. `noted` is the slow time as it was known before, which may have begun before the
-    figures."""
+    """The oldest first; one slow minute alone is no slow time. `noted` is the slow time as it was
+    known before, which may have begun before the figures."""
     if not minutes:
         return ReadCourse()
     current: SlowSpell | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from storage.analysis.slowness.explanation import Cause, Lack, SlowExplanation, SpeedState
 from storage.formatting import ms, percent, seconds
+from storage.health.slowness import SLOW_MINUTES, WELL_AFTER
 from storage.language import gettext
 
 
@@ -27,13 +28,33 @@ def what_is(explanation: SlowExplanation) -> str:
         return gettext("Your volume reads too little to measure its speed.")
     if state == SpeedState.OVER:
         return gettext("Reads are no longer slow.")
-    text = gettext("Reads are not slow: over the last {span}, a read took {time} on average.")
+    lasted = speed.over.total_seconds()
     if state == SpeedState.SLOW:
+        is_now = not explanation.timing.is_ebbing
+        return slow_words(speed.read_ms, speed.limit_ms, lasted, is_now=is_now)
+    text = gettext("Reads are not slow: over the last {span}, a read took {time} on average.")
+    if explanation.may_become_slow:
         text = gettext(
-            "For {span}, a read has taken {time} on average. From {limit} ms on we call it slow."
+            "For {span}, a read has taken {time} on average. Once that lasts {least}, we call it "
+            "slow."
         )
-    span = seconds(speed.over.total_seconds())
-    return text.format(span=span, time=ms(speed.read_ms), limit=speed.limit_ms)
+    least = seconds(60 * SLOW_MINUTES)
+    return text.format(span=seconds(lasted), time=ms(speed.read_ms), least=least)
+
+
+def slow_words(read_ms: float | None, limit_ms: int, lasted: float, *, is_now: bool) -> str:
+    """How slow a volume is whose reads have taken `read_ms` for so many seconds; not `is_now`: they
+    are faster already."""
+    text = gettext(
+        "For {span}, a read has taken {time} on average. From {limit} ms on we call it slow."
+    )
+    if not is_now:
+        text = gettext(
+            "For {span}, a read took {time} on average. Reads are faster now: once that lasts "
+            "{least}, we no longer call it slow."
+        )
+    least = seconds(WELL_AFTER.total_seconds())
+    return text.format(span=seconds(lasted), time=ms(read_ms), limit=limit_ms, least=least)
 
 
 def where_is(explanation: SlowExplanation) -> str:

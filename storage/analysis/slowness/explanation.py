@@ -79,8 +79,9 @@ class ReadSpeed:
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Whether it is slow, and when: `since` and `until` are of the last slow time, `until` None
-    while it lasts; `is_older`: it began before what is looked at. `is_alerted`: an alert about its
-    speed is open. The figures of the disk are of `looked_from` to `looked_at`; None: there are
+    while it lasts; `is_older`: it began before what is looked at. `is_ebbing`: reads have been well
+    since `looked_at`, but not for long enough to end it. `is_alerted`: an alert about its speed is
+    open. The figures of the disk are of `looked_from` to `looked_at`; None: there are
     none."""
 
     state: SpeedState
@@ -88,13 +89,14 @@ class Timing:
     since: datetime | None = None
     until: datetime | None = None
     is_older: bool = False
+    is_ebbing: bool = False
     is_alerted: bool = False
     looked_from: datetime | None = None
 
     @property
     def is_past(self) -> bool:
         """Whether the figures are not of now."""
-        return self.state in (SpeedState.OVER, SpeedState.UNKNOWN)
+        return self.is_ebbing or self.state in (SpeedState.OVER, SpeedState.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,17 @@ class SlowExplanation:
     @property
     def is_slow(self) -> bool:
         return self.timing.state == SpeedState.SLOW
+
+    @property
+    def may_become_slow(self) -> bool:
+        """Whether its last reads took too long, but not yet for long enough."""
+        read_ms = self.speed.read_ms if self.speed is not None else None
+        return (
+            self.timing.state == SpeedState.WELL
+            and self.speed is not None
+            and read_ms is not None
+            and read_ms >= self.speed.limit_ms
+        )
 
     @property
     def is_queueing(self) -> bool:

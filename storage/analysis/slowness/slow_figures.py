@@ -85,6 +85,7 @@ def _timed(course: ReadCourse, at: datetime, limit_ms: int) -> tuple[Timing, Rea
     """When it was slow and how slow, and what the course lacks. Without figures of this moment
     their last ones count."""
     spell, ended = course.spell, course.ended
+    lasting = spell if spell is not None and spell.is_lasting else None
     if ended is None:
         return Timing(SpeedState.UNKNOWN, at), ReadSpeed(None, limit_ms), [Lack.SAMPLES]
     lacks: list[Lack] = []
@@ -92,8 +93,10 @@ def _timed(course: ReadCourse, at: datetime, limit_ms: int) -> tuple[Timing, Rea
     if at - ended > timedelta(seconds=silent_seconds()):
         state = SpeedState.UNKNOWN
         lacks.append(Lack.SAMPLES)
-    elif spell is not None:
-        state = SpeedState.SLOW if course.is_now else SpeedState.OVER
+    elif course.is_slow:
+        state = SpeedState.SLOW
+    elif lasting is not None:
+        state = SpeedState.OVER
     if spell is None:
         read_from, looked_from, looked_at = ended - LOOKED_AT, ended - LOOKED_AT, ended
     else:
@@ -106,9 +109,10 @@ def _timed(course: ReadCourse, at: datetime, limit_ms: int) -> tuple[Timing, Rea
     timing = Timing(
         state,
         looked_at,
-        since=spell.begun if spell is not None else None,
+        since=lasting.begun if lasting is not None else None,
         until=looked_at if state == SpeedState.OVER else None,
-        is_older=spell is not None and spell.is_older,
+        is_older=lasting is not None and lasting.is_older,
+        is_ebbing=state == SpeedState.SLOW and not course.is_now,
         looked_from=looked_from,
     )
     begun = max(read_from, minutes[0].at - minutes[0].lasted) if minutes else read_from

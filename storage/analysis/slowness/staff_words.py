@@ -16,7 +16,7 @@ from storage.analysis.slowness.explanation import (
     SpeedState,
 )
 from storage.formatting import ms, percent, seconds, size
-from storage.health.slowness import limit_words
+from storage.health.slowness import SLOW_MINUTES, WELL_AFTER, limit_words
 from storage.inventory.facts import LogicalVolume
 from storage.templatetags.units import stamp
 
@@ -52,11 +52,17 @@ def what_is(explanation: SlowExplanation) -> str:
         return f"{now} By its last figures, for {span}, a read took {taken} ({limit})."
     if speed.read_ms is None:
         return "Nothing was read."
+    if explanation.may_become_slow:
+        return f"For {span}, a read has taken {taken} ({limit} once it lasts {SLOW_MINUTES} min)."
     if state == SpeedState.WELL:
         return f"Its reads are not slow: a read took {taken} over the last {span} ({limit})."
     limit = limit_words(speed.limit_ms, speed.read_ms)
     if state == SpeedState.OVER:
         return f"Its reads are no longer slow. For {span}, a read took {taken} ({limit})."
+    if explanation.timing.is_ebbing:
+        well = f"Reads have been faster since {stamp(explanation.timing.looked_at, '%H:%M %Z')}"
+        lasts = f"it counts as slow until that lasts {seconds(WELL_AFTER.total_seconds())}"
+        return f"For {span}, a read took {taken} ({limit}). {well}: {lasts}."
     return f"For {span}, a read has taken {taken} ({limit})."
 
 
@@ -154,6 +160,8 @@ def no_remedy(explanation: SlowExplanation) -> str:
     """Why no action is named; "" where one is, or where it is said of each cache."""
     if explanation.remedies or explanation.closed:
         return ""
+    if explanation.may_become_slow:
+        return "It is not slow yet: look again in a minute."
     if explanation.timing.state == SpeedState.WELL:
         return "It is not slow: nothing is to be done."
     if explanation.timing.since is None and explanation.cause != Cause.UNKNOWN:

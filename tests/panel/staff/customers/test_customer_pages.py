@@ -29,6 +29,7 @@ def test_the_slow_volume_of_who_calls_comes_first_and_leads_to_the_reason(
     for there, read_ms in ((quick, 6_000), (slow, 6_000 * 25)):
         Volume.objects.filter(pk=there.volume.pk).update(customer=acme)
         sampled(there, read_ms=read_ms)
+    make.slow(slow.volume, slow.host)
     page = operator.get(reverse("customer", args=[acme.key])).content.decode()
     assert page.index("beta") < page.index("alpha")
     assert "25.0 ms" in page and "1.00 ms" in page

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.problems import Problem, ProblemGroup
@@ -79,6 +80,21 @@ def test_forty_equal_problems_are_one_row_that_names_a_few_and_counts_the_rest()
         "/hosts/?state=trouble",
         "Hosts not answering",
     )
+
+
+def test_each_of_several_degraded_arrays_names_its_failed_disk_up_to_a_bound() -> None:
+    def degraded(n: int) -> Problem:
+        lost = f"sd{n} (SAMSUNG, serial S{n}) has failed in md{n} (raid1): 1 of 2 disks left."
+        return problem("array_degraded", host=f"h{n}", subject=f"md{n}", message=lost)
+
+    row = row_of(*(degraded(n) for n in range(7)))
+    assert row.what == "7 arrays are degraded" and row.more == 3
+    assert [sentence for _, sentence in row.sentences] == [degraded(n).message for n in range(4)]
+    assert [subject.url for subject, _ in row.sentences] == [f"/hosts/h{n}/" for n in range(4)]
+    shown = render_to_string("parts/attention.html", {"item": row})
+    assert "sd3 (SAMSUNG, serial S3) has failed" in shown and "sd4" not in shown
+    assert "and 3 more" in shown
+    assert row_of(degraded(1)).sentences == ()
 
 
 def test_one_problem_leads_to_the_page_that_settles_it() -> None:

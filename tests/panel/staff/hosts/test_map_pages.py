@@ -66,7 +66,10 @@ def test_a_volume_is_coloured_by_its_last_sample_and_leads_to_its_page(staff: Cl
     there = scene()
     sampled(there)
     text = read(staff, "host-disks", there.host.key)
-    assert tile(text, "volume") == "tile-volume latency-4 busy-2"
+    assert tile(text, "volume") == "tile-volume latency-3 busy-2"
+    make.slow(there.volume, there.host)
+    slow = read(staff, "host-disks", there.host.key)
+    assert tile(slow, "volume") == "tile-volume latency-4 busy-2"
     assert "latency: 40.0 ms, busy: 40 %" in text
     assert text.count(f'href="{reverse("volume", args=[there.volume.key])}"') == 2
 
@@ -178,8 +181,9 @@ def test_hosts_are_grouped_by_site_and_coloured_by_their_worst_volume(staff: Cli
     slow, fast = stored("slow", site="Helsinki"), stored("fast", site="Amsterdam")
     make.activity(slow, busy=0.95, top_read_ms=[[1, 40.0], [2, 3.0]])
     make.activity(fast, busy=0.1, top_read_ms=[[3, 0.4]])
+    make.slow(make.volume(), slow)
     text = read(staff, "hosts-map")
-    assert of(text, slow) == "tile-host latency-4 busy-4 problems-1"
+    assert of(text, slow) == "tile-host latency-4 busy-4 problems-3"
     assert of(text, fast) == "tile-host latency-1 busy-1 problems-1"
     assert text.index("Amsterdam") < text.index("Helsinki")
     assert f'href="{reverse("host", args=[slow.key])}"' in text

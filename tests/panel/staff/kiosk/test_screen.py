@@ -10,7 +10,6 @@ from django.utils import timezone
 from panel.models import KioskLink
 from panel.staff.dashboard.heat_map import LAST_DAY, LATENCY
 from panel.staff.kiosk.screen import Screen, ScreenFigure, screen_of
-from storage.models import HostActivity
 from tests import make
 from tests.panel.staff.kiosk.screens import ago, load, loaded_host
 from tests.scene import scene
@@ -54,25 +53,26 @@ def test_the_slowest_volume_is_found_and_the_slow_ones_are_counted() -> None:
     first, second = scene(label="first"), scene(label="second")
     make.activity(first.host, top_read_ms=[[first.volume.pk, 21.0]])
     make.activity(second.host, top_read_ms=[[second.volume.pk, 44.0]])
+    for there in (first, second):
+        make.slow(there.volume, there.host)
     shown = figures()["Slowest reads"]
     assert (shown.value, shown.tone) == ("44.0 ms", "warning")
-    assert shown.note == f"{second.host}; 2 volumes over 20 ms"
+    assert shown.note == f"{second.host}; 2 slow volumes"
     assert figures(shows_names=True)["Slowest reads"].note.startswith("second on ")
 
 
 def test_hosts_with_a_slow_volume_are_marked_on_the_map() -> None:
-    slow, well = loaded_host(name="slow"), loaded_host(name="well")
-    for host, read_ms in ((slow, 44.0), (well, 2.0)):
-        HostActivity.objects.filter(host=host).update(top_read_ms=[[1, read_ms]])
+    slow, _ = loaded_host(name="slow"), loaded_host(name="well")
+    make.slow(make.volume(), slow)
     assert screen().slow_keys == {slow.key}
 
 
 def test_no_slow_volume_is_said_of_the_hosts_that_report_alone() -> None:
     there = scene()
     make.activity(there.host, top_read_ms=[[there.volume.pk, 2.0]])
-    assert figures()["Slowest reads"].note.endswith("no volumes over 20 ms")
+    assert figures()["Slowest reads"].note.endswith("no slow volumes")
     make.host()
-    assert figures()["Slowest reads"].note.endswith("no volumes over 20 ms (1 of 2 hosts report)")
+    assert figures()["Slowest reads"].note.endswith("no slow volumes (1 of 2 hosts report)")
 
 
 def test_problems_are_counted_of_the_hosts_that_are_shown() -> None:

@@ -72,9 +72,15 @@ def test_the_volumes_page_has_the_same_card_while_it_is_slow(
     assert page.count("Why is it slow?") >= 1 and "Open as a page" in page
     assert "noisy has 91.2 %" in page
     assert "Reads have been slow for 6 min" in page
-    assert "Reads of calm" not in page and "slow: over" not in page
+    assert "Reads of calm" not in page and ">slow<" not in page
     neighbours.minutes(1, 5)
     with time_machine.travel(at(27), tick=False):
+        ebbing = " ".join(admin.get(url).content.decode().split())
+        assert "For 6 min, a read took 24.0 ms on average" in ebbing.replace("\xa0", " ")
+        assert "Reads have been faster since 12:26 UTC" in ebbing and "sdc had" not in ebbing
+        assert "noisy had 91.2" in ebbing and "Waited for" in ebbing
+    neighbours.minutes(4, 5)
+    with time_machine.travel(at(31), tick=False):
         assert "Open as a page" not in admin.get(url).content.decode()
 
 
@@ -121,6 +127,18 @@ def test_the_action_is_a_preview_in_one_click(admin: Client, neighbours: Neighbo
     preview = Job.objects.get()
     assert response["Location"] == reverse("job", args=[preview.key])
     assert preview.dry_run and preview.volume == named("noisy")
+
+
+@pytest.mark.parametrize("part", ["volume", "volume-cache"])
+def test_the_page_of_a_slow_volume_has_one_button_that_adds_a_cache(
+    admin: Client, part: str
+) -> None:
+    Host.objects.update(hello={"policy": {"vgs": ["vg0"]}}, facts_at=AFTER, last_seen_at=AFTER)
+    text = admin.get(reverse(part, args=[named("noisy").key])).content.decode()
+    cache = text.partition('id="cache-title"')[2].partition("</section>")[0]
+    assert "btn-primary" not in cache
+    assert "Choose another size" in cache and 'href="#slow-helps"' in cache
+    assert text.count("Preview a cache of") == (2 if part == "volume" else 0), "label and name"
 
 
 def test_who_may_not_change_sees_the_button_with_the_reason(

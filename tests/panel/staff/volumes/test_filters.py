@@ -24,9 +24,8 @@ from panel.staff.volumes.list_pages import LISTING, volume_rows
 from storage.adoption.adopt import taken_ids
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
-from storage.models import Customer, Host, LatestSample, Placement, TagLimit, Volume
+from storage.models import Customer, Host, LatestSample, Placement, Volume
 from tests import fleet, make
-from tests.panel.portal.shop import plan
 from tests.scene import Scene, scene
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +71,7 @@ def lvmcached(label: str, size_gib: int = 2) -> Scene:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("slow", lambda there: sampled(there, read_ms=6_000 * 20)),
+        ("slow", lambda there: make.slow(there.volume, there.host)),
         ("dirty", lambda there: sampled(there, dirty_bytes=1)),
         ("old", lambda there: sampled(there, at=timezone.now() - timedelta(hours=1))),
         ("found", lambda there: _volume(there, managed=False)),
@@ -122,41 +121,18 @@ def test_a_previewed_volume_is_in_no_list_or_count_but_its_own() -> None:
     assert list(Volume.objects.in_service()) == [there.volume]
 
 
-def test_a_volume_of_few_slow_reads_is_not_called_slow() -> None:
-    sampled(scene(), reads=99, read_ms=99 * 500)
-    assert found(state="slow") == []
-
-
-def test_what_is_slow_is_said_by_the_host() -> None:
-    for label, limit_ms in (("quick host", 5), ("patient host", 50)):
-        there = scene(label=label)
-        Host.objects.filter(pk=there.host.pk).update(slow_read_ms=limit_ms)
-        sampled(there, read_ms=6_000 * 30)
-    assert found(state="slow") == ["quick host"]
+def test_a_volume_is_slow_by_its_judge_and_not_by_its_last_sample() -> None:
+    judged, sampled_slow = scene(label="judged slow"), scene(label="one slow sample")
+    old = scene(label="silent")
+    sampled(judged)
+    sampled(sampled_slow, read_ms=6_000 * 30)
+    sampled(old, at=timezone.now() - timedelta(hours=2))
+    for there in (judged, old):
+        make.slow(there.volume, there.host)
+    assert found(state="slow") == ["judged slow"]
     rows = volume_rows(Volume.objects.order_by("label"), timezone.now())
-    assert [[chip.text for chip in row.chips] for row in rows] == [
-        [],
-        ["slow: over 5 ms per read"],
-    ]
-
-
-def test_what_is_slow_is_said_by_the_plan_and_by_the_tags_of_the_host_too() -> None:
-    TagLimit.objects.create(tag="nvme", slow_read_ms=5)
-    for label, fields, tags in (
-        ("default", {}, []),
-        ("tagged", {}, ["nvme"]),
-        ("patient plan", {"cache_plan": plan(name="Slow", slow_read_ms=50)}, ["nvme"]),
-        ("strict plan", {"cache_plan": plan(name="Fast", slow_read_ms=7)}, []),
-    ):
-        there = scene(label=label, host={"tags": tags})
-        _volume(there, **fields)
-        sampled(there, read_ms=6_000 * 8)
-    assert set(found(state="slow")) == {"tagged", "strict plan"}
-    rows = volume_rows(Volume.objects.all(), timezone.now())
-    assert {row.volume.label: row.slow_from_ms for row in rows if row.is_slow} == {
-        "tagged": 5,
-        "strict plan": 7,
-    }
+    assert [[chip.text for chip in row.chips] for row in rows] == [["slow"], [], ["old data"]]
+    assert [row.is_slow for row in rows] == [True, False, False]
 
 
 def test_volumes_are_found_by_the_technology_of_their_cache() -> None:
