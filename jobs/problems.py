@@ -30,8 +30,8 @@ OF_ALL_HOSTS: Final = 0
 DISKS_UNREAD: Final = timedelta(days=1)
 """For so long the disks of a host may stay unread."""
 
-INVENTORY_UNREAD: Final = timedelta(minutes=15)
-"""For so long the inventory of a host may stay unread: three rounds."""
+INVENTORY_UNREAD: Final = timedelta(minutes=10)
+"""For so long the inventory of a host may stay unread: one round and several repetitions."""
 
 # The details are what the words of a problem need and no inventory has.
 STATE: Final = """

@@ -101,10 +101,10 @@ def test_a_host_without_samples_is_one_once_it_has_had_volumes_for_some_rounds()
 
 
 def test_a_host_that_answers_and_whose_inventory_stays_unread_has_a_problem() -> None:
-    assert codes(host(facts_at=NOW() - timedelta(minutes=14))) == []
-    (problem,) = problems(host(facts_at=NOW() - timedelta(minutes=16)))
+    assert codes(host(facts_at=NOW() - timedelta(minutes=9))) == []
+    (problem,) = problems(host(facts_at=NOW() - timedelta(minutes=11)))
     assert (problem.code, problem.severity) == ("inventory_unread", "warning")
-    assert "its inventory has not been read for 16 min" in problem.message
+    assert "its inventory has not been read for 11 min" in problem.message
     assert codes(host(facts_at=NOW() - LONG_AGO, last_seen_at=NOW() - LONG_AGO)) == ["silent"]
 
 
