@@ -54,6 +54,15 @@ def test_without_any_forecast_nothing_is_said_of_what_is_written(client: Client)
     assert "Written to SSD" not in text and "0 B a day" not in text
 
 
+def test_the_writes_of_a_cache_without_a_forecast_are_unknown_and_not_0_b(client: Client) -> None:
+    host, _ = allocation_scene(
+        Part(label="new", cache_gib=4), also(WAITING, hours={0: 0, 4: 0.01}), free_gib=20
+    )
+    text = " ".join(page(client, host).split())
+    assert 'Written to SSD: <span class="num">-</span> a day' in text
+    assert "That leaves out 1 cache without a forecast." in text
+
+
 def test_who_may_only_look_sees_the_proposal_and_no_button_to_press(client: Client) -> None:
     host, _ = allocation_scene(WAITING, free_gib=20)
     text = page(client, host, "read_only")

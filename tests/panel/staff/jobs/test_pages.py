@@ -282,6 +282,19 @@ def test_a_preview_warns_of_what_its_steps_meet_on_this_kernel(staff: Client) ->
     assert "Kernel " not in page(staff, "job", preview.key)
 
 
+@pytest.mark.parametrize(("healthy", "warns"), [(True, False), (False, True)])
+def test_a_preview_of_a_cache_warns_of_an_ssd_mirror_that_lacks_a_disk(
+    staff: Client, healthy: bool, warns: bool
+) -> None:
+    there = scene(pvs=(make.pv(), make.fast_pv(healthy=healthy)))
+    preview = job(there, dry_run=True, kind="add-cache")
+    step(preview, verb="cache.attach")
+    end(preview)
+    text = page(staff, "job", preview.key)
+    assert ("md0 lacks a disk" in text) is warns
+    assert ("The cache is lost if one more SSD fails; no data is lost" in text) is warns
+
+
 def test_a_preview_that_the_kernel_refuses_leads_to_its_faults(staff: Client) -> None:
     there = scene()
     preview = job(there, dry_run=True)
