@@ -70,8 +70,6 @@ class CollectionRound:
 _busy: set[int] = set()
 _busy_watched: set[int] = set()
 _inventory_digests: dict[int, str] = {}
-_changed_at: dict[int, datetime] = {}
-"""When a host's parts were first seen to differ, by the database's clock."""
 _guard = threading.Lock()
 
 
@@ -280,10 +278,12 @@ def _is_unread(host: Host, inventory_digest: str, now: datetime) -> bool:
     before = _inventory_digests.get(host.pk)
     _inventory_digests[host.pk] = inventory_digest
     if before is not None and before != inventory_digest:
-        _changed_at[host.pk] = now
+        Host.objects.filter(pk=host.pk).update(parts_changed_at=now)
+        return True
     if host.facts_at is None:
-        return host.pk in _changed_at
-    return host.facts_at < max(_changed_at.get(host.pk, host.facts_at), now - INVENTORY_LATE)
+        return False
+    is_behind = host.parts_changed_at is not None and host.facts_at < host.parts_changed_at
+    return is_behind or host.facts_at < now - INVENTORY_LATE
 
 
 def _restarted(host: Host, reply: Reply) -> bool:

@@ -419,6 +419,8 @@ def test_a_host_that_has_lost_something_is_read_anew_at_once(
     for _ in range(2):
         collector.collect(0)
     assert sent == 2 * [("host", host.pk)], "the first reading may have come to nothing"
+    host.refresh_from_db()
+    assert host.facts_at < host.parts_changed_at
     assert refresh.refresh(host)
     collector.collect(0)
     assert sent == 2 * [("host", host.pk)]
