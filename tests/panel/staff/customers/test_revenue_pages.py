@@ -178,7 +178,7 @@ def test_a_percentage_is_said_from_five_cases_on(admin: Client) -> None:
     volumes = [sold(one, fast, price_minor=490, ended_at=days_ago(50)) for _ in range(5)]
     again(volumes[0], to_plan=None, price_minor=0, ended_at=days_ago(5))
     Volume.objects.filter(pk=volumes[0].pk).update(cache_plan=None)
-    assert "1 of 5 (20 %)" in on_one_line(admin.get(reverse("revenue")).content.decode())
+    assert "1 of 5 (20\xa0%)" in on_one_line(admin.get(reverse("revenue")).content.decode())
 
 
 def test_the_present_month_is_what_is_sold_now_and_the_others_are_of_orders(admin: Client) -> None:

@@ -61,7 +61,7 @@ def test_a_curve_is_drawn_said_and_listed(staff: Client, here: Scene) -> None:
     replayed = f"?host={here.host.key}&amp;heat_of={here.volume.key}"
     assert f'<a href="{reverse("benchmark-new")}{replayed}">Replay this' in text
     assert '<polygon class="size-chart-band"' in text
-    assert 'Counted for <span class="num">12 h</span>' in text
+    assert 'Counted for <span class="num">12\xa0h</span>' in text
     assert text.count('<th scope="row"') > 3
     brief = part(staff, here, brief=True)
     assert "of SSD is enough</strong> and saves" in brief and "size-chart-band" in brief
@@ -91,13 +91,13 @@ def test_the_form_of_a_cache_chooses_what_the_curve_says_is_enough(
     now = database_now()
     url = reverse("cache-form", args=[here.volume.key])
     text = on_one_line(staff.get(url).content.decode())
-    assert "is not known yet: nothing counted so far of 6 h needed." in text
-    assert "begin with 256 MiB." in text
+    assert "is not known yet: nothing counted so far of 6\xa0h needed." in text
+    assert "begin with 256\xa0MiB." in text
     count_heat(here.volume, 48, now)
     slow_reads(here, 20, now - timedelta(minutes=25))
     text = on_one_line(staff.get(url).content.decode())
     assert re.search(
-        r"[MG]iB serves \d+ to \d+ % of reads from SSD\. 6 GiB would save little", text
+        r"[MG]iB serves \d+ to \d+ % of reads from SSD\. 6\xa0GiB would save little", text
     )
 
 
@@ -144,7 +144,7 @@ def test_a_curve_says_whose_disks_it_rests_on_and_that_ranges_are_widened(
 
 
 def test_without_a_curve_it_says_what_is_missing(staff: Client, here: Scene) -> None:
-    assert "is not known yet: nothing counted so far of 6 h needed." in part(staff, here)
+    assert "is not known yet: nothing counted so far of 6\xa0h needed." in part(staff, here)
 
 
 def test_it_is_a_page_without_a_script_too(staff: Client, here: Scene) -> None:
