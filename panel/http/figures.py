@@ -1,4 +1,4 @@
-"""No line of a page ends between a number and its unit.
+"""No line of a page ends between a number and its unit, or its currency.
 
 Done once, in the finished HTML: the same texts go to programs, by the API, the command line, CSV
 files and mails, and have plain spaces there. Commands and what a person types stay as they are.
@@ -13,11 +13,13 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from storage.currency import CURRENCIES
 from storage.formatting import UNITS
 
 _VERBATIM: Final = "pre|code|script|style|textarea"
 VERBATIM: Final = re.compile(rf"(<(?:{_VERBATIM})\b.*?</(?:{_VERBATIM})>)".encode(), re.DOTALL)
-PARTED: Final = re.compile(rf" (?<=\d )(?={UNITS}[^<>]*<)".encode())
+_CURRENCY: Final = f"(?:{'|'.join(sorted(CURRENCIES))})\\b"
+PARTED: Final = re.compile(rf" (?<=\d )(?=(?:{UNITS}|{_CURRENCY})[^<>]*<)".encode())
 """Within a text: an attribute is followed by ">"."""
 NO_BREAK_SPACE: Final = "\N{NO-BREAK SPACE}".encode()
 

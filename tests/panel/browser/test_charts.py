@@ -200,7 +200,7 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     there = sampled(cached=False)
     context = browser.new_context()
     page, complaints = opened(context, served, there, "15m")
-    page.get_by_role("link", name="6 h").click()
+    page.get_by_role("link", name="6\xa0h").click()
     page.wait_for_url("**?range=6h#charts")
     page.reload()
     page.locator("[data-charts-panels][aria-busy=false]").wait_for()

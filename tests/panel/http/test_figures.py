@@ -23,7 +23,9 @@ def after(html: str) -> str:
     return joined(html.encode()).decode()
 
 
-@pytest.mark.parametrize("figure", ["97 %", "5.40 ms", "2 h", "1.5 GiB", "12 KiB/s", "1,240 IOPS"])
+@pytest.mark.parametrize(
+    "figure", ["97 %", "5.40 ms", "2 h", "1.5 GiB", "12 KiB/s", "1,240 IOPS", "4.90 EUR"]
+)
 def test_a_figure_of_a_text_is_joined(figure: str) -> None:
     whole = figure.replace(" ", JOINED)
     assert after(f"<td>{figure}</td><p>{figure} of <b>{figure}</b>, {figure}.</p>") == (
@@ -38,7 +40,7 @@ def test_a_figure_of_a_text_is_joined(figure: str) -> None:
         "<textarea>10 GiB</textarea>",
         "<pre>lvcreate -l 10 %FREE</pre><code>sleep 5 s</code>",
         '<script>const a = "10 ms" < b;</script>',
-        "<p>2 disks, 3 months, 2 min-max</p>",
+        "<p>2 disks, 3 months, 2 min-max, 02:30 UTC</p>",
         "text that no tag ends: 10 ms",
     ],
 )

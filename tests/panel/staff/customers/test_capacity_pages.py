@@ -280,12 +280,12 @@ def test_what_is_wanted_and_does_not_fit_says_which_ssd_to_buy(admin: Client) ->
     sold(ample, plan("Fast", 800), price_minor=800)
     card = to_buy(admin)
     assert "480\xa0GB SSD for short" in card and "ample" not in card
-    assert "Fast more, 2 wanted now, 16.00 EUR a month" in card
+    assert "Fast more, 2 wanted now, 16.00\xa0EUR a month" in card
     assert "2 volumes wait for HDDs" in card
     assert "; costs" not in card
     assert "Enter what 1\xa0TB of SSD costs" in card
     SsdPrice.objects.create(minor_per_tb=100_00, currency="EUR")
-    assert "costs 48.00 EUR, paid back in 3 months" in to_buy(admin)
+    assert "costs 48.00\xa0EUR, paid back in 3 months" in to_buy(admin)
     rows = {row["host"]: row for row in csv.DictReader(io.StringIO(shown(admin, format="csv")))}
     assert (rows["short"]["wanted_plans"], rows["short"]["lacking_plans"]) == ("2", "2")
     assert (rows["ample"]["wanted_plans"], rows["ample"]["lacking_plans"]) == ("1", "0")

@@ -54,7 +54,7 @@ def test_a_plan_is_stored_as_it_was_typed(admin: Client) -> None:
     assert (made.price_minor, made.currency, made.on_offer) == (490, "EUR", True)
     assert list(made.hosts.all()) == [host]
     text = listed(admin)
-    for told in ("Fast", "For busy servers", "2\xa0GiB", "4.90 EUR", host.name, "available"):
+    for told in ("Fast", "For busy servers", "2\xa0GiB", "4.90\xa0EUR", host.name, "available"):
         assert told in text
 
 

@@ -104,7 +104,7 @@ def test_the_page_shows_its_figures_and_the_file_has_every_volume(admin: Client)
     volume.label = "=web"
     volume.save()
     text = admin.get(reverse("revenue")).content.decode()
-    assert "4.80 EUR" in text
+    assert "4.80\xa0EUR" in text
     assert reverse("host", args=[one.key]) in text
     rows = list(csv.DictReader(io.StringIO(admin.get(reverse("revenue-csv")).content.decode())))
     assert [(row["label"], row["price_minor"], row["host"]) for row in rows] == [
@@ -168,7 +168,7 @@ def test_what_sales_added_and_took_is_told_apart_with_trials_that_were_kept(admi
     assert found.lost == [revenue.Money(-690, "EUR")]
     assert (found.trials, found.churn, found.undated) == (Share(1, 2), Share(1, 2), 0)
     text = on_one_line(admin.get(reverse("revenue")).content.decode())
-    assert "+9.80 EUR" in text and "-6.90 EUR" in text
+    assert "+9.80\xa0EUR" in text and "-6.90\xa0EUR" in text
     assert text.count('<div class="big-figure"> 1 of 2 </div>') == 2
 
 

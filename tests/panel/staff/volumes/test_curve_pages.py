@@ -80,7 +80,7 @@ def test_plans_lie_on_the_curve_with_their_price_and_what_they_save(
     slow_reads(here, 20, now - timedelta(minutes=25))
     text = part(staff, here)
     assert text.count('<circle class="size-chart-dot"') == 2
-    assert ">Small, 4.90 EUR</text>" in text and ">Large, 9.90 EUR</text>" in text
+    assert ">Small, 4.90\xa0EUR</text>" in text and ">Large, 9.90\xa0EUR</text>" in text
     assert "The smallest plan with as much is" in text
     assert "Writes" in part(staff, here, "?mode=writeback")
 
