@@ -24,7 +24,7 @@ from tests.panel.portal.shop import plan, shop
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 MOST_STOPS = 60
-CONFIRM = "Order for 4.90\xa0EUR a month"
+CONFIRM = "Order for 4.90 EUR a month"
 
 
 def press(page: Page, name: str) -> None:

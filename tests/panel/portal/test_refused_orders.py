@@ -102,7 +102,7 @@ WAYS: Final[dict[str, tuple[str, int, Callable[[Sale], object], str]]] = {
         "over_cap", 402, mandate(cap_charge_minor=1), "exceed your payment authorisation by",
     ),
     "the month's cap used up": (
-        "over_cap", 402, mandate(cap_period_minor=0), "0.00\xa0EUR are left this month",
+        "over_cap", 402, mandate(cap_period_minor=0), "0.00 EUR are left this month",
     ),
     "a charge before its time": (
         "too_soon", 402, mandate(earliest_next_at=timezone.now() + timedelta(days=2)),
