@@ -63,7 +63,8 @@ def test_a_loss_is_shown_with_its_figures_accepted_and_bisected(operator: Client
     gate = finished(measured(first), slower=0.2)
     key = gate.benchmark.key
     text = page(operator, "gate", key)
-    assert f"{NEW} is slower: {LABEL}: slower by" in text and "IOPS became" in text
+    shown = LABEL.replace("128 MiB", "128\xa0MiB")
+    assert f"{NEW} is slower: {shown}: slower by" in text and "IOPS became" in text
     assert f"{NEW} is slower" in page(operator, "host-kernels", host.key)
     assert "Show gates" in page(operator, "host", host.key)
     url = reverse("gate-accept", args=[key])

@@ -179,7 +179,7 @@ def test_what_jobs_will_take_is_reserved(admin: Client) -> None:
     wish = {"cache": {"kind": "lvmcache", "name": "c-aaaaaaaaaaaaaaaa", "size_bytes": 12 * GIB}}
     job(there, wish={"size_bytes": GIB, "tier": "hdd", "layout": "plain", **wish})
     text = admin.get(reverse("capacity")).content.decode()
-    assert re.search(r"12(\.\d)? GiB reserved", text)
+    assert re.search(r"12(\.\d)?\sGiB reserved", text)
     assert "exceeds free space" in text
 
 
@@ -221,7 +221,7 @@ def test_sites_stand_first_each_with_one_bar(admin: Client) -> None:
     text = shown(admin)
     bars = text[text.index('id="sites"') : text.index('id="found"')]
     assert bars.index("Oslo") < bars.index("Helsinki")
-    assert "160\xa0GiB free" in bars and "2 hosts" in bars and "20\xa0% other use" in bars
+    assert "160\xa0GiB free" in bars and "2 hosts" in bars and "20 % other use" in bars
 
 
 def test_the_table_is_sorted_by_what_is_asked_and_is_a_file_too(admin: Client) -> None:

@@ -106,8 +106,8 @@ def test_a_row_says_what_was_last_and_what_was_highest() -> None:
     # It is an average since the last full quarter of an hour, so that it is not called "now".
     quarter = timezone.now().timestamp() // 900 * 900
     assert found.latest_words == f"since {datetime.fromtimestamp(quarter, UTC):%H:%M}"
-    assert row.latest == "4.00\xa0ms" and not row.is_over
-    assert row.words.startswith("highest 60.0\xa0ms, unknown for ")
+    assert row.latest == "4.00 ms" and not row.is_over
+    assert row.words.startswith("highest 60.0 ms, unknown for ")
     assert [name for name, _ in row.paths] == ["2", "4"]
 
 

@@ -30,7 +30,6 @@ OVER = Timing(SpeedState.OVER, NOON, NOON - timedelta(hours=1), NOON, looked_fro
 SILENT = dataclasses.replace(SLOW, state=SpeedState.UNKNOWN)
 EBBING = dataclasses.replace(SLOW, is_ebbing=True)
 EVERY = (
-    explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=EBBING),
     NEIGHBOUR,
     FEW,
     explained(disk((NOISY, 0.3), (3, 0.3), (4, 0.3), (VICTIM, 0.1))),
@@ -42,6 +41,7 @@ EVERY = (
     explained(disk((VICTIM, 0.9)), timing=OVER),
     explained(disk((VICTIM, 0.9)), timing=Timing(SpeedState.WELL, NOON), read_ms=3.0),
     explained(disk((VICTIM, 0.9)), timing=Timing(SpeedState.WELL, NOON), read_ms=None),
+    explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=EBBING),
 )
 
 
