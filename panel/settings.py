@@ -144,7 +144,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "panel.http.figures.FigureMiddleware",
+    "panel.http.unparted_figures.FigureMiddleware",
 ]
 
 ROOT_URLCONF = "panel.urls"

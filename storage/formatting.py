@@ -79,7 +79,7 @@ def points(value: object) -> str:
 
 def unbroken(text: object) -> str:
     """A text in which no line ends between a number and its unit: for texts that a script puts in a
-    page. HTML is made so as a whole (`panel.http.figures`)."""
+    page. HTML is made so as a whole (`panel.http.unparted_figures`)."""
     return BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", str(text))
 
 

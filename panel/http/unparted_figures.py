@@ -34,11 +34,11 @@ class FigureMiddleware:
         """Answer the request."""
         response = self.get_response(request)
         if isinstance(response, HttpResponse) and "text/html" in response.get("Content-Type", ""):
-            response.content = joined(response.content)
+            response.content = unparted(response.content)
         return response
 
 
-def joined(html: bytes) -> bytes:
+def unparted(html: bytes) -> bytes:
     """The HTML, in UTF-8, with spaces in its figures that end no line."""
     parts = VERBATIM.split(html)
     parts[::2] = [PARTED.sub(NO_BREAK_SPACE, part) for part in parts[::2]]

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from panel.http.figures import joined
+from panel.http.unparted_figures import unparted
 from storage.byte_sizes import GIB
 from tests import make
 from tests.proven import sign_in
@@ -20,7 +20,7 @@ OUTSIDE_TEXT = re.compile(r"<(pre|code|script|style|textarea)\b.*?</\1>|<[^>]*>"
 
 
 def after(html: str) -> str:
-    return joined(html.encode()).decode()
+    return unparted(html.encode()).decode()
 
 
 @pytest.mark.parametrize(
