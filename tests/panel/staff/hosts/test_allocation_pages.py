@@ -25,12 +25,12 @@ def page(client: Client, host: Host, role: str = "operator") -> str:
 def test_the_page_says_who_gets_how_much_and_why(client: Client) -> None:
     host, _ = allocation_scene(WAITING, OVERSIZED, Part(label="new"))
     text = page(client, host)
-    assert "Divided anew, the same SSD would save 6.3 h to 7.7 h of waiting a day." in text
+    assert "Divided anew, the same SSD would save 6.3\xa0h to 7.7\xa0h of waiting a day." in text
     assert "Preview the change of 2 volumes" in text
-    assert "40 % of its reads would come from SSD." in text
+    assert "40\xa0% of its reads would come from SSD." in text
     assert "It hardly needs more: the rest is free for other volumes." in text
     assert "volume without a forecast keeps what it has." in text
-    assert "480 GB" in text
+    assert "480\xa0GB" in text
     assert "the rated endurance of an SSD is unknown" in text
 
 

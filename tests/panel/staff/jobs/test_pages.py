@@ -77,7 +77,7 @@ def test_a_job_shows_steps_with_commands_progress_and_error(staff: Client) -> No
     text = page(staff, "job", there.key)
     assert "lvconvert -y --type cache vg0/web12" in text
     assert f'max="{4 * GIB}" value="{GIB}"' in text
-    assert "1 GiB of 4 GiB" in text
+    assert "1\xa0GiB of 4\xa0GiB" in text
     assert "cut off" in text
     assert "try again" in text
 
@@ -198,7 +198,7 @@ def test_a_step_that_grows_tells_what_is_left_of_it(staff: Client) -> None:
     progress = {"label": "zeroed", "done_bytes": GIB, "total_bytes": 2 * GIB}
     begun = timezone.now() - timedelta(hours=10)
     step(there, state="running", op_id=OP_ID, started_at=begun, progress=progress)
-    assert "about 10 h left in this step" in page(staff, "job-status", there.key)
+    assert "about 10\xa0h left in this step" in page(staff, "job-status", there.key)
 
 
 def test_a_job_with_steps_to_come_tells_what_is_left_in_all(staff: Client) -> None:
