@@ -54,15 +54,6 @@ def test_without_any_forecast_nothing_is_said_of_what_is_written(client: Client)
     assert "Written to SSD" not in text and "0 B a day" not in text
 
 
-def test_what_the_only_cache_writes_is_not_called_nothing_where_it_is_unknown(
-    client: Client,
-) -> None:
-    host, _ = allocation_scene(WAITING, Part(label="new", cache_gib=4))
-    text = page(client, host)
-    assert "That leaves out 1 cache without a forecast." in text
-    assert '<span class="num">-</span> a day' in text and "0 B</span> a day" not in text
-
-
 def test_who_may_only_look_sees_the_proposal_and_no_button_to_press(client: Client) -> None:
     host, _ = allocation_scene(WAITING, free_gib=20)
     text = page(client, host, "read_only")
