@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from jobs.models import Alert, AlertEvent, AlertEventKind, Silence
 from storage.models import Host, Volume
+from storage.templatetags.units import stamp
 
 
 @transaction.atomic
@@ -26,7 +27,7 @@ def acknowledge(alert: Alert, actor: Any, reason: str, until: datetime | None) -
         acknowledged_count=0,
     )
     if done:
-        end = f" Until {until:%Y-%m-%d %H:%M} UTC." if until is not None else ""
+        end = f" Until {stamp(until)}." if until is not None else ""
         sentence = f"{reason.rstrip('.')}.{end}" if end else reason
         _note(alert, AlertEventKind.ACKNOWLEDGED, actor, sentence)
     return bool(done)

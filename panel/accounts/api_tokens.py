@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from ipaddress import ip_address, ip_network
 
@@ -26,6 +26,7 @@ from storage.naming import new_key
 DEFAULT_DAYS = 90
 MAX_DAYS = 366
 MAX_LIVE = 50
+LISTED_CHARACTERS = 90
 READS_OF_CUSTOMERS = tuple(
     scope for scope in READS if scope not in (Scope.HOSTS_READ, Scope.ALERTS_READ, Scope.AUDIT_READ)
 )
@@ -68,9 +69,20 @@ def issue(
         made_by=maker.key if maker is not None else "",
     )
     security_entries.note(
-        SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {', '.join(token.scopes)}", by=by
+        SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {_listed(token.scopes)}", by=by
     )
     return token, f"tcl_{key}.{secret}"
+
+
+def _listed(scopes: Sequence[str]) -> str:
+    """As many as an entry of the security log holds beside the token's name, and how many more;
+    those that change something first."""
+    scopes = sorted(scopes, key=lambda scope: scope.endswith("read"))
+    for count in range(len(scopes), 1, -1):
+        more = f" and {len(scopes) - count} more" if count < len(scopes) else ""
+        if len(text := f"{', '.join(scopes[:count])}{more}") <= LISTED_CHARACTERS:
+            return text
+    return scopes[0]
 
 
 def recognise(text: str) -> ApiToken | None:

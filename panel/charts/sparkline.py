@@ -17,8 +17,9 @@ class Spark:
     """What `{% spark %}` draws, in pixels from the upper left corner.
 
     `lines` are the points of one polyline each ("x,y x,y"), a gap lies between two of them;
-    `dots` are figures alone between two gaps; `text` says the same in words. `high` is the upper
-    end of its axis with its unit, `mark` where an upright line stands ("" for none).
+    `dots` are figures alone between two gaps; `text` says the same in words. `span` has
+    the lowest and the highest figure with their units ("" without a figure), `mark` where an
+    upright line stands ("" for none).
     """
 
     width: int
@@ -26,7 +27,7 @@ class Spark:
     lines: tuple[str, ...]
     dots: tuple[tuple[str, str], ...]
     text: str
-    high: str = ""
+    span: str = ""
     mark: str = ""
 
 
@@ -70,9 +71,16 @@ def spark(
         tuple(lines),
         tuple(dots),
         _in_words(known, len(values), say),
-        say(highest) if known else "",
+        _span(known, say),
         "" if mark is None else f"{EDGE + max(0.0, mark - 0.5) * pitch:.1f}",
     )
+
+
+def _span(known: list[float], say: Callable[[float], str]) -> str:
+    if not known:
+        return ""
+    low, high = say(min(known)), say(max(known))
+    return low if low == high else gettext("{low} to {high}").format(low=low, high=high)
 
 
 def _in_words(known: list[float], count: int, say: Callable[[float], str]) -> str:

@@ -188,7 +188,15 @@ class Order(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.get_intent_display()} of {self.volume}, {self.get_state_display()}"
+        return f"{self.purpose} of {self.volume}, {self.get_state_display()}"
+
+    @property
+    def purpose(self) -> str:
+        """The intent, for staff; a cache for a volume that had none is no upgrade."""
+        had_none = self.from_plan_id is None and not self.from_cache
+        if self.intent == Intent.UPGRADE and had_none:
+            return "new cache"
+        return self.get_intent_display()
 
     def transition(self, from_: OrderState, to: OrderState, **fields: Any) -> bool:
         """Bring the order from one state to another and set `fields`: `storage.state_machine`."""

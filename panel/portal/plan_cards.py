@@ -159,12 +159,13 @@ def has_already(row: VolumeSnapshot, offer: Offer) -> bool:
 
 def best(cards: Sequence[PlanCard]) -> PlanCard | None:
     """The plan to suggest: the cheapest that saves nearly as much as any, by the volume's own
-    traffic; where that does not show it, one that may be tried free, else the first that is
-    more."""
+    traffic; where that does not show it, one that may be tried free, else the first whose forecast
+    says that it may help; None where no figure speaks for any."""
     better = [card for card in cards if card.is_better]
     if (enough := enough_plan(cards)) is not None and enough.is_better:
         return enough
-    return next((card for card in better if card.has_trial), better[0] if better else None)
+    helping = (card for card in better if card.expected is not None and card.expected.is_gain)
+    return next((card for card in better if card.has_trial), next(helping, None))
 
 
 def enough_plan(cards: Sequence[PlanCard]) -> PlanCard | None:

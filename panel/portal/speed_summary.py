@@ -160,8 +160,8 @@ def _cached(hour: Hour, rate: float, read_ms: float) -> tuple[Tone, str, str, st
         return "busy", "run", gettext("Warming up"), f"{text} {more}"
     if rate >= MOSTLY and read_ms < FAST_READ_MS:
         return "ok", "ok", gettext("Mostly fast"), text
-    more = gettext("A larger cache may help.")
-    return "warning", "warning", gettext("Partly fast"), f"{text} {more}"
+    # Plans say whether there is a larger cache, and what it would bring.
+    return "warning", "warning", gettext("Partly fast"), text
 
 
 def _silent(hour: Hour) -> SpeedSummary:

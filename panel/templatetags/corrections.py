@@ -1,5 +1,5 @@
-"""What to do about a problem, with the commands in it set apart; and commands of which a part is
-not known yet. Pure."""
+"""What to do about a problem, with the commands in it set apart (some texts mark them with
+backticks); and commands of which a part is not known yet. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
+MARKED: Final = re.compile(r"`[^`]+`")
 # A program and its arguments. These are words of their own up to one that goes on in English, or to
 # a mark at the end of a clause.
 ARGUMENT: Final = r"(?:[^\s.,;:()]|[.,;:](?=\S))+"
 ENGLISH: Final = "again|and|as|before|for|if|in|is|on|or|prints|shows|that|the|then|to|until|with"
 COMMAND: Final = re.compile(
+    rf"{MARKED.pattern}|"
     r"\b(?:(?:mdadm|lv[a-z]+|vg[a-z]+|pv[a-z]+|smartctl|apt|systemctl)(?= -)"
     r"|echo(?= [^>]+ > )|cat(?= /)|manage\.py(?= doctor))"
     rf"(?: (?!(?:{ENGLISH})\b){ARGUMENT})+"
@@ -34,11 +36,17 @@ def with_commands(text: object) -> SafeString:
     return _marked(str(text), COMMAND, COPIED)
 
 
+@register.filter
+def with_code(text: object) -> SafeString:
+    """The text, in which what backticks mark is set as code."""
+    return _marked(str(text), MARKED, "<code>{}</code>")
+
+
 def _marked(text: str, pattern: re.Pattern[str], shown: str) -> SafeString:
     """The text, with what the pattern finds shown like that."""
     parts, end = [], 0
     for found in pattern.finditer(text):
-        parts += [text[end : found.start()], format_html(shown, found[0])]
+        parts += [text[end : found.start()], format_html(shown, found[0].strip("`"))]
         end = found.end()
     return format_html_join("", "{}", ((each,) for each in (*parts, text[end:])))
 

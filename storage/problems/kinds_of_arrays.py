@@ -98,7 +98,7 @@ ARRAY_KINDS: Final = (
         "lv_raid_failed",
         "Mirrored volume failed",
         "{count} volumes on LVM RAID have lost more disks than they survive",
-        "Their data cannot be read until the disks are back.",
+        "Data cannot be read until the disks are back.",
         about="volume",
         is_data_at_risk=True,
     ),

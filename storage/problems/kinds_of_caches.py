@@ -210,7 +210,7 @@ CACHE_KINDS: Final = (
         "bcache_away",
         "bcache device away",
         "{count} bcache volumes have no bcache device",
-        "Their guests have no disk.",
+        "Guests have no disk.",
     ),
     _cache(
         "bcache_waiting",
@@ -223,7 +223,7 @@ CACHE_KINDS: Final = (
         "bcache_state_unknown",
         "State of a bcache unknown",
         "The state of {count} bcache devices is unknown",
-        "Their newest data may be on the SSD alone.",
+        "The newest data may be on the SSD alone.",
     ),
     _cache(
         "cset_without_device",

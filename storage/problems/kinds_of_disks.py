@@ -71,7 +71,7 @@ DISK_KINDS: Final = (
         "pending_rose",
         "More pending sectors",
         "{count} disks have new pending sectors",
-        "These sectors cannot be read now. An array reads them from its other disks.",
+        "The sectors cannot be read now. An array reads them from its other disks.",
         judged_by="smart",
     ),
     _disk(

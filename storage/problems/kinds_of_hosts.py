@@ -8,7 +8,7 @@ from typing import Final
 
 from storage.problems.problem_kind import ProblemKind
 
-REFUSES: Final = "These hosts refuse changes."
+REFUSES: Final = "Every change is refused."
 GUESTS_GROUPS: Final = "A volume group of a guest can be taken for one of the host."
 _unreached: Final = partial(
     ProblemKind,
@@ -215,7 +215,7 @@ HOST_KINDS: Final = (
         "other_panel",
         "Managed by another panel",
         "Another panel manages {count} hosts",
-        "These hosts refuse every change from this panel.",
+        "Every change from this panel is refused.",
     ),
     ProblemKind(
         "rival_panel",
@@ -350,7 +350,7 @@ HOST_KINDS: Final = (
         "bcache_unclear",
         "Unclear bcache volume",
         "{count} bcache volumes have no known owner",
-        "They may not start again after a restart.",
+        "The device may not start again after a restart.",
     ),
     ProblemKind(
         "bcache_not_noted",

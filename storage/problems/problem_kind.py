@@ -46,7 +46,7 @@ class ProblemKind:
     many: str
     """The sentence for several of it: `{count}` of them."""
     consequence: str
-    """What follows from one."""
+    """What follows, in a sentence that is right for one and for several."""
     about: About = "host"
     """What has the trouble. A group is named by the problem's `subject`, what lies in it by
     `group/name`."""

@@ -64,8 +64,15 @@ class Admin:
 
     def confirm(self, preview: Job) -> Job:
         """Do what the preview showed, and wait for the real job."""
-        page = self.visitor.get(f"/jobs/{preview.key}/")
-        return finished(_job_of(self.visitor.send(page, "/apply")))
+        return patiently(lambda: over(self._press("/apply", preview)), self._resume)
+
+    def _resume(self, job: Job) -> Job:
+        """Decide that it goes on, and wait for it."""
+        return over(self._press("/resume", job))
+
+    def _press(self, button: str, job: Job) -> Job:
+        """Press a button on a job's page; the job whose page then follows."""
+        return _job_of(self.visitor.send(self.visitor.get(f"/jobs/{job.key}/"), button))
 
 
 def _job_of(page: Page) -> Job:
@@ -76,25 +83,22 @@ def _job_of(page: Page) -> Job:
     return Job.objects.get(key=parts[-1])
 
 
-def patiently(ask: Callable[[], Job]) -> Job:
-    """The preview that is asked for, and again for some minutes where the host had too much else to
-    do for an answer; raises with its own words when it did not succeed."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while (preview := ask()).error.get("code") in OVERLOADED and time.monotonic() < end:
-        print(f"         {preview.sentence} Trying again.", flush=True)
+def patiently(ask: Callable[[], Job], resume: Callable[[Job], Job] | None = None) -> Job:
+    """The job that is asked for, which is over. For some minutes, where the host had too much else
+    to do for an answer, it is asked for again, or resumed where it waits for a decision. Raises
+    with its own words when it did not succeed."""
+    end, job = time.monotonic() + PATIENCE_SECONDS, ask()
+    while job.error.get("code") in OVERLOADED and time.monotonic() < end:
+        print(f"         {job.sentence} Trying again.", flush=True)
         time.sleep(AGAIN_SECONDS)
-    return succeeded(preview)
-
-
-def finished(job: Job) -> Job:
-    """Wait for a job; raises with its own words when it did not succeed."""
-    return succeeded(over(job))
+        job = resume(job) if resume and job.state == State.NEEDS_ATTENTION else ask()
+    return succeeded(job)
 
 
 def over(job: Job) -> Job:
-    """Wait for a job, whatever comes of it."""
+    """Wait until a job has ended or needs a decision."""
     end = time.monotonic() + JOB_SECONDS
-    while not job.is_over and time.monotonic() < end:
+    while not (job.is_over or job.state == State.NEEDS_ATTENTION) and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
         job.refresh_from_db()
     return job
@@ -102,5 +106,5 @@ def over(job: Job) -> Job:
 
 def succeeded(job: Job) -> Job:
     if job.state != State.SUCCEEDED:
-        raise RuntimeError(f"{job.sentence} {job.error}")
+        raise RuntimeError(f"{job.sentence} {job.error.get('correction', '')}".strip())
     return job

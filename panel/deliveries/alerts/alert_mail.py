@@ -60,7 +60,14 @@ def letter_of(stories: Sequence[AlertStory]) -> AlertLetter:
     parts = [_part(each) for each in ordered[:SHOWN_EVENTS]]
     if len(ordered) > SHOWN_EVENTS:
         parts.append(f"And {len(ordered) - SHOWN_EVENTS} more: {_page('alerts')}")
-    return AlertLetter(_subject(ordered, rank), "\n\n".join(parts) + _foot(), rank, url)
+    return AlertLetter(
+        _plain(_subject(ordered, rank)), _plain("\n\n".join(parts)) + _foot(), rank, url
+    )
+
+
+def _plain(text: str) -> str:
+    """Without the backticks that mark commands on pages."""
+    return text.replace("`", "")
 
 
 def _subject(ordered: Sequence[AlertStory], rank: int) -> str:
@@ -139,7 +146,8 @@ def digest_of(open_now: Sequence[Alert], resolved: int, at: datetime) -> AlertLe
     rank = min((each.rank for each in open_now), default=3)
     lines = [f"{counted(len(open_now), 'alert')} open, {resolved} resolved in the last 24 hours."]
     for each in open_now[:SHOWN_EVENTS]:
-        lines.append(f"- {each.place}: {name_of(each.title_code)}. {each.message}{_handled(each)}")
+        message = _plain(each.message)
+        lines.append(f"- {each.place}: {name_of(each.title_code)}. {message}{_handled(each)}")
     if len(open_now) > SHOWN_EVENTS:
         lines.append(f"And {len(open_now) - SHOWN_EVENTS} more.")
     risk = f" ({RISK[0]})" if rank == 0 else ""

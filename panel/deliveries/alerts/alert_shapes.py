@@ -15,7 +15,7 @@ from panel.deliveries.signature import sign
 from panel.models import RouteKind
 
 NTFY_PRIORITIES: Final = (5, 4, 3, 2)
-NTFY_TAGS: Final = ("rotating_light", "warning", "information_source", "white_check_mark")
+NTFY_TAGS: Final = ("rotating_light", "exclamation", "warning", "white_check_mark")
 SLACK_LENGTH: Final = 3500
 NTFY_LENGTH: Final = 3500
 """Longer ones become an attachment there."""

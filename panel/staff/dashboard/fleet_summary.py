@@ -226,8 +226,9 @@ def promised_bytes(wish: Wish, volume: RecordedVolume, outline: HostOutline | No
 @dataclass(frozen=True, slots=True)
 class HitRate:
     """Of all reads of cached volumes in the last hour, and in the same hour `back` ("yesterday");
-    None where too few reads say nothing."""
+    None where too few reads say nothing. `is_measured`: there are figures of the last hour."""
 
+    is_measured: bool
     now: float | None
     accesses: int
     before: float | None
@@ -244,7 +245,7 @@ class HitRate:
     def note(self) -> str:
         """What it was before, or why it is not known."""
         if self.now is None:
-            return "too few reads of cached volumes"
+            return "too few reads of cached volumes" if self.is_measured else "no figures yet"
         if self.before is None:
             return ""
         return f"{percent(self.before) if self.before else '0 %'} at this hour {self.back}"
@@ -254,8 +255,10 @@ def hit_rate(at: datetime) -> HitRate:
     """Of the whole fleet. One query."""
     stop = bucket_of(at) + BUCKET
     spans = [(stop - back - HOUR, stop - back) for back in (timedelta(), *(b for b, _ in BACK))]
-    current, *earlier = (figures(sums) for sums in fleet_sums(spans))
+    sums_of_now, *sums_of_then = fleet_sums(spans)
+    current, earlier = figures(sums_of_now), map(figures, sums_of_then)
+    is_measured = sums_of_now.intervals > 0
     for figure, (_, words) in zip(earlier, BACK, strict=True):
         if figure.hit_rate is not None:
-            return HitRate(current.hit_rate, current.accesses, figure.hit_rate, words)
-    return HitRate(current.hit_rate, current.accesses, None, "")
+            return HitRate(is_measured, current.hit_rate, current.accesses, figure.hit_rate, words)
+    return HitRate(is_measured, current.hit_rate, current.accesses, None, "")

@@ -223,7 +223,7 @@ def _of_order(at: datetime, order: Order, place: TimelinePlace) -> TimelineRow:
         text = f"{order.volume.label}: {text}"
     return TimelineRow(
         at,
-        f"Order: {order.get_intent_display()}",
+        f"Order: {order.purpose}",
         text,
         reverse("customer", args=[order.customer.key]),
         Chip(tone, icon, order.get_state_display()),

@@ -3,12 +3,15 @@ happened to them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from jobs.problems import problems_of_all_hosts, tallies, total
+from django.db.models import Min, Q
+
+from jobs.models import Alert
+from jobs.problems import ProblemTally, problems_of_all_hosts, tallies, total
 from panel.models import KioskLink
 from panel.staff.dashboard.event_lane import MAINTAINED, EventLane, event_lane
 from panel.staff.dashboard.heat_map import JUDGED, MEASURED, HeatMap, HeatScale, HeatTime, heat_map
@@ -142,17 +145,31 @@ def _slowest(
 
 def _problems(hosts: Sequence[Host], at: datetime, *, with_general: bool) -> ScreenFigure:
     by_host = tallies(at)
-    of_them = [(by_host[host.pk], host.name) for host in hosts if host.pk in by_host]
+    of_them = {host: by_host[host.pk] for host in hosts if host.pk in by_host}
     general = len(list(problems_of_all_hosts())) if with_general else 0
-    tally = total(each for each, _ in of_them)
+    tally = total(of_them.values())
     count = tally.total + general
     if not count:
         return ScreenFigure("Open problems", "0", "nothing needs attention")
     words = [counted(tally.errors, "error")] if tally.errors else []
     words += [counted(tally.warnings, "warning")] if tally.warnings else []
     words += [f"{general} of all hosts"] if general else []
-    if of_them:
-        worst, name = min(of_them, key=lambda each: each[0].rank)
-        words.append(f"first look: {name}" if worst.total else "")
+    words += [f"first look: {_first_look(of_them)}"] if tally.total else []
     tone = "error" if tally.errors or general else "warning"
-    return ScreenFigure("Open problems", f"{count:,}", ", ".join(filter(None, words)), tone)
+    return ScreenFigure("Open problems", f"{count:,}", ", ".join(words), tone)
+
+
+def _first_look(tallies: Mapping[Host, ProblemTally]) -> Host:
+    """The host in the worst state; after all others one of whose alerts each is acknowledged or
+    muted. One query."""
+    open_alerts = Alert.objects.open().filter(host__in=[host.pk for host in tallies])
+    gravest = Min("rank", filter=Q(pk__in=Alert.objects.waiting()))
+    ranks = dict(
+        open_alerts.values("host").annotate(gravest=gravest).values_list("host", "gravest")
+    )
+
+    def place(host: Host) -> tuple[bool, int]:
+        rank = ranks.get(host.pk, tallies[host].rank)
+        return rank is None, tallies[host].rank if rank is None else rank
+
+    return min(tallies, key=place)

@@ -81,6 +81,13 @@ class Expectation:
     observed_seconds: int | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_gain(self) -> bool:
+        """Whether figures say that the volume may get faster: seconds saved, or what was measured
+        with a former cache (`brief`). Bounds alone, of what is not known, say nothing."""
+        is_known = self.kind not in ("unknown", "no_help")
+        return is_known and ((self.saved_seconds_per_day_high or 0) > 0 or bool(self.brief))
+
     def to_json(self) -> dict[str, Any]:
         """What is kept with an order, to be held against what is measured later: no text, which
         would be of one language and of that day."""

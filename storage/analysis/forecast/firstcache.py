@@ -24,7 +24,7 @@ from storage.analysis.forecast.expectation import (
 )
 from storage.analysis.forecast.today import HARDLY_SECONDS, SHORT_DAYS, reckoned, when
 from storage.analysis.forecast.use import SAME_CACHE, FormerCache, Use
-from storage.analysis.forecast.words import a_day, share, shares, spans
+from storage.analysis.forecast.words import a_day, share, shares, span, spans
 from storage.formatting import ms, size
 from storage.language import gettext, ngettext
 
@@ -140,12 +140,15 @@ def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume])
     middle = quartiles_of(similar)
     if middle is not None:
         return _similar(use, choice, middle)
+    text = gettext("Your volume waits {a_day} for the slow disk. A cache can save part of that.")
+    if use.days < SHORT_DAYS:
+        text = gettext(
+            "Your volume waited {span} for the slow disk {when}. A cache can save part of that."
+        )
     return unknown(
         use,
         choice,
-        gettext(
-            "Your volume waits {a_day} for the slow disk. A cache can save part of that."
-        ).format(a_day=a_day(waited)),
+        text.format(a_day=a_day(waited), span=span(use.waited_seconds), when=when(use)),
         gettext("Based on your wait time {reckoned}.").format(reckoned=reckoned(use)),
         saved=(0.0, waited),
     )

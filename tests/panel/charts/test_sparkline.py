@@ -56,6 +56,14 @@ def test_nothing_is_drawn_outside_the_box_and_no_figure_is_lost(
 
 def test_a_change_stands_between_its_value_and_the_one_before_it() -> None:
     drawn = spark([5.0, 5.0, 1.0], width=96, say=lambda value: f"{value:g} ms", mark=2)
-    assert (drawn.mark, drawn.high) == ("71.0", "5 ms")
+    assert drawn.mark == "71.0"
     assert spark([5.0], mark=0).mark == "2.0"
-    assert spark([None]).high == ""
+
+
+def test_its_span_has_figures_alone_not_the_ends_of_the_axis() -> None:
+    def say(value: float) -> str:
+        return f"{value:g} ms"
+
+    assert spark([22.0, None, 25.5], top=100.0, say=say).span == "22 ms to 25.5 ms"
+    assert spark([5.0, 5.0], say=say).span == "5 ms"
+    assert spark([None]).span == ""

@@ -11,9 +11,10 @@ from pytest_django import Settings
 
 from jobs import notify_workers
 from panel.models import Mandate, Order
-from panel.portal import ordering
+from panel.portal import ordering, volume_pages
 from panel.portal.plan_texts import trial_words
 from storage.analysis.forecast import Expectation
+from storage.analysis.forecast.expectation import Kind
 from storage.analysis.forecast.use import FormerCache
 from storage.byte_sizes import GIB
 from storage.models import Customer, Volume
@@ -205,6 +206,37 @@ def test_where_nothing_would_help_the_page_says_so_and_still_sells(
     confirmation = seen(client, "my-plan-confirm", acme.volume.key, fast.key)
     assert "Our measurements suggest that this plan would not help" in confirmation
     assert "Order for 4.90\xa0EUR a month" in confirmation
+
+
+@pytest.mark.parametrize(
+    ("kind", "saved", "is_suggested"),
+    [
+        (None, None, False),
+        ("unknown", 600.0, False),
+        ("no_help", None, False),
+        ("own_misses", 0.0, False),
+        ("own_misses", 600.0, True),
+        ("similar", 600.0, True),
+    ],
+)
+def test_a_plan_has_the_colour_of_a_suggestion_only_where_its_forecast_says_that_it_helps(
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Settings,
+    kind: Kind | None,
+    saved: float | None,
+    is_suggested: bool,
+) -> None:
+    settings.TIERCEL_MANDATE_REQUIRED = False
+    acme, fast = shop(), plan()
+    forecast = kind and Expectation(
+        kind=kind, text="It is so.", basis="", saved_seconds_per_day_high=saved
+    )
+    expected = {fast.key: forecast} if forecast else {}
+    for page in (ordering, volume_pages):
+        monkeypatch.setattr(page, "expected_for", lambda *args, **kwargs: expected)
+    client = buyer(acme.owner)
+    for name in ("my-plan", "my-volume"):
+        assert ("btn-primary" in seen(client, name, acme.volume.key)) is is_suggested
 
 
 @pytest.mark.parametrize(

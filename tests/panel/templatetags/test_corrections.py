@@ -11,6 +11,7 @@ from panel.templatetags.corrections import (
     as_lines,
     shell_lines,
     shell_lines_with_holes,
+    with_code,
     with_commands,
     with_holes,
 )
@@ -40,6 +41,10 @@ from storage.agent.kernel import array_state
         ),
         ("Check that the collector runs: manage.py doctor", ["manage.py doctor"]),
         ("Once lvs shows the volume, mdadm is not needed.", []),
+        (
+            "Look at `dmesg` and `ps -eo pid,stat,wchan,args | grep ' D'` on the host.",
+            ["`dmesg`", "`ps -eo pid,stat,wchan,args | grep ' D'`"],
+        ),
     ],
 )
 def test_each_command_is_found_without_the_sentence_around_it(
@@ -47,8 +52,15 @@ def test_each_command_is_found_without_the_sentence_around_it(
 ) -> None:
     assert COMMAND.findall(text) == commands
     shown = with_commands(text)
+    assert "`" not in shown
     assert shown.count("data-copy") == len(commands)
     assert re.sub(r"<button.*?</button>", "", shown).count("<code>") == len(commands)
+
+
+def test_what_backticks_mark_in_a_message_is_set_as_code() -> None:
+    assert (
+        with_code("`lvs -a` (pid 12) hangs <b>") == "<code>lvs -a</code> (pid 12) hangs &lt;b&gt;"
+    )
 
 
 def test_what_a_host_says_is_escaped() -> None:

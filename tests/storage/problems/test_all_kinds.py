@@ -18,6 +18,7 @@ from storage.problems.problem_kind import ProblemKind
 
 ROOT = Path(__file__).parents[3]
 MAKERS = frozenset({"problem", "_problem", "HealthFinding"})
+OF_SEVERAL = frozenset({"Their", "They", "These", "Those", "Them"})
 
 
 def strings(node: ast.AST) -> Iterator[str]:
@@ -125,3 +126,8 @@ def test_what_is_listed_for_a_time_says_what_is_true_after_it(kind: ProblemKind)
 
 def test_customers_are_notified_of_kinds_of_problems_of_volumes() -> None:
     assert {KINDS[code].about for code in TROUBLES} == {"volume"}
+
+
+def test_a_consequence_is_right_for_one_and_for_several() -> None:
+    first_words = {code: kind.consequence.split()[0] for code, kind in KINDS.items()}
+    assert not {code: word for code, word in first_words.items() if word in OF_SEVERAL}

@@ -220,6 +220,15 @@ def test_tokens_are_recorded_and_mailed(hers: Client, ann: User) -> None:
     assert written()[-1] == ("token_revoked", ann.email, f"billing ({token.key})")
 
 
+def test_of_many_scopes_whole_ones_are_recorded_and_how_many_more(ann: User) -> None:
+    scopes = api_tokens.scopes_of(ann)
+    token, _ = api_tokens.issue(ann, name="n" * 64, scopes=scopes, days=9)
+    listed, more = written()[-1][2].removeprefix(f"{'n' * 64} ({token.key}) for ").split(" and ")
+    shown = listed.split(", ")
+    assert set(shown) <= set(scopes)
+    assert more == f"{len(scopes) - len(shown)} more"
+
+
 def test_a_password_by_a_link_ends_the_tokens(ann: User) -> None:
     api_tokens.issue(ann, name="old", scopes=["read"], days=9)
     _, link = invitations.to_new_password(ann, None)

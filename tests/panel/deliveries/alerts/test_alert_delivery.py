@@ -62,6 +62,18 @@ def test_one_mail_says_what_is_wrong_and_what_to_do() -> None:
     assert sent.extra_headers["Message-ID"].startswith(f"<alert-{AlertDelivery.objects.get().key}@")
 
 
+def test_a_mail_has_commands_without_the_marks_of_pages() -> None:
+    mail_route()
+    there = alert(
+        make.host(), message="`lvs -a` (pid 12) hangs.", correction="Look at `dmesg` on the host."
+    )
+    event(there)
+    tasks.send_alerts()
+    (sent,) = mail.outbox
+    assert "lvs -a (pid 12) hangs" in sent.subject
+    assert "What to do: Look at dmesg on the host." in str(sent.body)
+
+
 def test_one_mail_says_that_it_is_over() -> None:
     mail_route()
     there = alert(make.host(name="stor-hel-03"))
@@ -292,6 +304,7 @@ def test_ntfy_gets_a_topic_with_a_priority(place: Place) -> None:
     body = json.loads(got["body"])
     assert (got["path"], body["topic"], body["priority"]) == ("/base/", "storage", 5)
     assert "höst" in body["title"]
+    assert body["tags"] == ["rotating_light"]
     assert got["headers"]["authorization"] == "Bearer tk_abc"
     assert "/alerts/" in body["click"]
 

@@ -18,6 +18,7 @@ from jobs.engine import holds
 from jobs.models import Alert, AlertEvent, AlertRound, Job, Silence
 from panel import tasks
 from panel.deliveries.alerts import alert_routing
+from panel.languages.choice import ZONE_COOKIE
 from panel.models import AlertDelivery, User
 from storage.models import Host, HostActivity, HostOutline
 from tests import make
@@ -382,6 +383,17 @@ def test_a_reason_and_its_end_are_two_sentences(browser: Client) -> None:
     act = reverse("alert-acknowledge", args=[alert.key])
     browser.post(act, {"reason": "swap on Tuesday", "hours": "4"})
     assert "swap on Tuesday. Until 20" in text_of(browser, "alert", alert.key)
+
+
+def test_an_end_is_noted_in_the_zone_that_the_rest_of_the_page_has(browser: Client) -> None:
+    wrong(finding("pv_missing", subject="vg0"))
+    alert = Alert.objects.get()
+    browser.cookies[ZONE_COOKIE] = "Asia/Tokyo"
+    act = reverse("alert-acknowledge", args=[alert.key])
+    browser.post(act, {"reason": "swap on Tuesday", "hours": "4"})
+    page = text_of(browser, "alert", alert.key)
+    assert re.search(r"swap on Tuesday\. Until [\d-]+ [\d:]+ JST", page)
+    assert " UTC" not in page
 
 
 def test_kinds_are_offered_by_what_they_are_about(browser: Client) -> None:

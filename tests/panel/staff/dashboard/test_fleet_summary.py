@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from panel.staff.dashboard.fleet_summary import HitRate, hit_rate
 from tests import make
 from tests.scene import scene
 
@@ -34,3 +35,9 @@ def test_the_volumes_with_most_io_and_the_slowest_reads_are_named(client: Client
     assert "old disk" not in most
     assert "26.4\xa0ms" in slowest
     assert "quiet disk" not in slowest
+
+
+def test_a_fleet_without_figures_is_not_said_to_read_too_little() -> None:
+    unmeasured, measured = hit_rate(timezone.now()), HitRate(True, None, 9, None, "")
+    assert (unmeasured.now, unmeasured.note) == (None, "no figures yet")
+    assert measured.note == "too few reads of cached volumes"

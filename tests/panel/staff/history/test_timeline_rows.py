@@ -81,7 +81,7 @@ IN_ORDER = (
     "Maintenance",
     "Alert: Array degraded",
     "Job: Add cache",
-    "Order: upgrade",
+    "Order: new cache",
     "Array check",
     "Disk gone",
     "Kernel",
@@ -154,7 +154,7 @@ def test_a_volume_shows_the_events_of_its_host_only_while_it_lay_there(admin: Cl
     there = night()
     Placement.objects.update(since=ago(25))
     found = "".join(rows(page(admin, "volume-history", there.volume.key)))
-    assert "Alert: Array degraded" in found and "Order: upgrade" in found
+    assert "Alert: Array degraded" in found and "Order: new cache" in found
     assert "Disk gone" not in found and "Kernel" not in found
     other = scene(label="elsewhere")
     alert(other.host, opened_at=ago(1))

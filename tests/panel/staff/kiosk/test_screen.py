@@ -11,6 +11,7 @@ from panel.models import KioskLink
 from panel.staff.dashboard.heat_map import LAST_DAY, LATENCY
 from panel.staff.kiosk.screen import Screen, ScreenFigure, screen_of
 from tests import make
+from tests.panel.deliveries.alerts.alert_messages import alert
 from tests.panel.staff.kiosk.screens import ago, load, loaded_host
 from tests.scene import scene
 
@@ -73,6 +74,20 @@ def test_no_slow_volume_is_said_of_the_hosts_that_report_alone() -> None:
     assert figures()["Slowest reads"].note.endswith("no slow volumes")
     make.host()
     assert figures()["Slowest reads"].note.endswith("no slow volumes (1 of 2 hosts report)")
+
+
+def test_the_first_look_is_for_a_host_whose_alerts_are_not_all_acknowledged() -> None:
+    day_ago = timezone.now() - timedelta(days=1)
+    known, new = (
+        make.host(name="a", last_seen_at=day_ago),
+        make.host(name="b", last_seen_at=day_ago),
+    )
+    assert figures()["Open problems"].note.endswith("first look: a")
+    alert(known, acknowledged_at=timezone.now())
+    assert figures()["Open problems"].note.endswith(f"first look: {new}")
+    alert(known, rank=1)
+    alert(new, rank=2)
+    assert figures()["Open problems"].note.endswith(f"first look: {known}")
 
 
 def test_problems_are_counted_of_the_hosts_that_are_shown() -> None:

@@ -81,6 +81,10 @@ def test_a_first_cache_saves_at_most_what_is_waited() -> None:
     )
     assert found.basis.startswith("Based on your wait time") and "similar" not in found.basis
     short = expected(uncached(days=0.5, seconds=43_200), 10)
+    assert short.text == (
+        "Your volume waited 9 minutes for the slow disk in the last 12 hours. A cache can save "
+        "part of that."
+    )
     assert "in the last 12 hours, projected to 24 h." in short.basis
 
 
