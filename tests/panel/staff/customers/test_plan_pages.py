@@ -54,7 +54,14 @@ def test_a_plan_is_stored_as_it_was_typed(admin: Client) -> None:
     assert (made.price_minor, made.currency, made.on_offer) == (490, "EUR", True)
     assert list(made.hosts.all()) == [host]
     text = listed(admin)
-    for text_part in ("Fast", "For busy servers", "2\xa0GiB", "4.90\xa0EUR", host.name, "available"):
+    for text_part in (
+        "Fast",
+        "For busy servers",
+        "2\xa0GiB",
+        "4.90\xa0EUR",
+        host.name,
+        "available",
+    ):
         assert text_part in text
 
 
