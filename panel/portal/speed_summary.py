@@ -157,8 +157,7 @@ def _cached(hour: Hour, rate: float, read_ms: float) -> tuple[Tone, str, str, st
         return "busy", "run", gettext("Warming up"), f"{text} {more}"
     if rate >= MOSTLY and read_ms < FAST_READ_MS:
         return "ok", "ok", gettext("Mostly fast"), text
-    more = gettext("A larger cache may help.")
-    return "warning", "warning", gettext("Partly fast"), f"{text} {more}"
+    return "warning", "warning", gettext("Partly fast"), text
 
 
 def _silent(hour: Hour) -> SpeedSummary:
