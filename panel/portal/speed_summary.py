@@ -157,6 +157,7 @@ def _cached(hour: Hour, rate: float, read_ms: float) -> tuple[Tone, str, str, st
         return "busy", "run", gettext("Warming up"), f"{text} {more}"
     if rate >= MOSTLY and read_ms < FAST_READ_MS:
         return "ok", "ok", gettext("Mostly fast"), text
+    # Plans say whether there is a larger cache, and what it would bring.
     return "warning", "warning", gettext("Partly fast"), text
 
 

@@ -105,8 +105,7 @@ def test_what_waits_for_the_disk_is_not_mostly_fast() -> None:
     assert (said.word, said.tone) == ("Partly fast", "warning")
 
 
-def test_a_full_cache_that_serves_little_is_not_said_to_be_too_small() -> None:
-    """Whether a larger one is sold, and would help, its plans say."""
+def test_a_full_cache_that_serves_little_names_no_larger_one_that_may_not_be_for_sale() -> None:
     said = judged(hour(hits=3000, misses=7000), FULL)
     assert (said.word, said.tone) == ("Partly fast", "warning")
     assert "larger" not in said.text
@@ -116,6 +115,7 @@ def test_a_cache_of_unknown_fill_is_not_called_full() -> None:
     unknown = replace(LEARNT, fill=None, growth=None, rise=None)
     said = judged(hour(hits=3000, misses=7000, learning=unknown), FULL)
     assert "is full" not in said.text
+    assert "larger" not in said.text
 
 
 @pytest.mark.parametrize("learning", [FILLING, replace(LEARNT, rise=0.1)])

@@ -135,21 +135,6 @@ def test_without_a_forecast_plans_are_not_said_to_show_one() -> None:
     )
 
 
-def test_volumes_that_are_slow_because_of_a_disk_are_named() -> None:
-    labels = {1: "web12", 2: "mail1", 3: "db7", 4: "crm2"}
-    assert staff_words.who_waits((1,), labels) == "web12 is slow because of it."
-    assert staff_words.who_waits((1, 2, 3, 4), labels) == (
-        "web12, mail1, db7 and 1 more are slow because of it."
-    )
-    assert staff_words.who_waits((), labels) == ""
-
-
-def test_a_new_cache_is_said_of_what_is_over_and_of_what_is_not() -> None:
-    over = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=OVER)
-    assert customer_words.new_cache(over) == "Since then your volume has a new cache."
-    assert customer_words.new_cache(NEIGHBOUR).startswith("Your volume has a new cache:")
-
-
 def test_what_is_over_is_described_in_the_past() -> None:
     over = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=OVER)
     assert staff_words.why_is(over, {NOISY: "web12"}).startswith("web12 had 90 %")
@@ -223,3 +208,18 @@ def test_too_few_figures_are_no_guess() -> None:
     assert customer_words.why_is(FEW) == "There is too little data to name a reason."
     assert staff_words.why_is(FEW, LABELS) == "The figures name no reason."
     assert set(staff_words.LACKS) == set(Lack)
+
+
+def test_volumes_that_are_slow_because_of_a_disk_are_named() -> None:
+    labels = {1: "web12", 2: "mail1", 3: "db7", 4: "crm2"}
+    assert staff_words.who_waits((1,), labels) == "web12 is slow because of it."
+    assert staff_words.who_waits((1, 2, 3, 4), labels) == (
+        "web12, mail1, db7 and 1 more are slow because of it."
+    )
+    assert staff_words.who_waits((), labels) == ""
+
+
+def test_a_new_cache_is_said_of_what_is_over_and_of_what_is_not() -> None:
+    over = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=OVER)
+    assert customer_words.new_cache(over) == "Since then your volume has a new cache."
+    assert customer_words.new_cache(NEIGHBOUR).startswith("Your volume has a new cache:")
