@@ -157,7 +157,8 @@ OF_CACHES: Final = """
 SELECT condition.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
     found->>'subject', coalesce(volume.key, ''), NULL, found->>'message', found->>'correction',
     jsonb_strip_nulls(jsonb_build_object(
-        'waits_for', found->'waits_for', 'is_culprit', found->'is_culprit'))
+        'waits_for', found->'waits_for', 'is_culprit', found->'is_culprit',
+        'until', found->'until'))
 FROM storage_cachecondition condition
 LEFT JOIN storage_volume volume ON volume.id = condition.volume_id
 CROSS JOIN LATERAL jsonb_array_elements(condition.findings) found
@@ -263,13 +264,15 @@ WITH problem AS ({ROWS}), named AS (
     FROM (
         SELECT *, count(*) OVER grouped AS count, min(since) OVER grouped AS oldest,
             max(things) OVER grouped AS thing_count,
+            count(details->>'until') OVER grouped AS over_count,
+            max((details->>'until')::timestamptz) OVER grouped AS until,
             min(host_id) OVER grouped = max(host_id) OVER grouped AS is_one_host,
             min(correction) OVER grouped = max(correction) OVER grouped AS is_one_correction
         FROM placed WINDOW grouped AS (PARTITION BY rank, code, severity, words)
     ) sized
 )
 SELECT host_id, code, severity, since, subject, volume_key, job_id, message, correction, details,
-    rank, place, count, thing_count, is_one_host, is_one_correction,
+    rank, place, count, thing_count, is_one_host, is_one_correction, over_count, until,
     (SELECT max(place) FROM counted) AS places
 FROM counted WHERE place <= %(places)s AND n <= %(members)s ORDER BY place, n
 """  # noqa: S608 (constants)
@@ -283,7 +286,8 @@ class Problem:
     calls it); `subject_label` is what people call it. `rank` is 0 for data at risk, 1 for other
     errors, 2 for warnings. `blocking` is the job that changes the volume now. `identity` is what
     stays the same where the subject may change its name (a disk), else "". `waits_for` is the disk
-    that a slow volume waits for, `is_culprit` whether it uses that disk most itself."""
+    that a slow volume waits for, `is_culprit` whether it uses that disk most itself. `until` is
+    when it was over, None while it lasts."""
 
     code: str
     severity: Literal["error", "warning"]
@@ -304,17 +308,21 @@ class Problem:
     identity: str = ""
     waits_for: str = ""
     is_culprit: bool = False
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemGroup:
-    """Equal problems: the oldest of them, `count` in all, of `thing_count` things."""
+    """Equal problems: the oldest of them, `count` in all, of `thing_count` things. `over_count` of
+    them are over, the last `until` then."""
 
     problems: tuple[Problem, ...]
     count: int
     thing_count: int
     is_one_host: bool
     is_one_correction: bool
+    over_count: int = 0
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,11 +447,11 @@ def grouped(
     width = len(_Row._fields)
     problems = _worded([_Row(*row[:width]) for row in rows], at)
     by_place: dict[int, list[Problem]] = {}
-    about: dict[int, tuple[int, int, bool, bool]] = {}
+    about: dict[int, tuple[int, int, bool, bool, int, datetime | None]] = {}
     for row, problem in zip(rows, problems, strict=True):
         place, *rest, _ = row[width:]
         by_place.setdefault(place, []).append(problem)
-        about[place] = (rest[0], rest[1], rest[2], rest[3])
+        about[place] = (rest[0], rest[1], rest[2], rest[3], rest[4], rest[5])
     return (
         tuple(ProblemGroup(tuple(by_place[place]), *about[place]) for place in by_place),
         rows[0][-1] if rows else 0,
@@ -535,4 +543,5 @@ def _problem(
         identity=details.get("identity", ""),
         waits_for=details.get("waits_for", ""),
         is_culprit=details.get("is_culprit", False),
+        until=datetime.fromisoformat(details["until"]) if "until" in details else None,
     )

@@ -11,7 +11,8 @@ from typing import Final
 from django.db.models import Q
 
 from jobs import timeline
-from jobs.models import Alert, Job
+from jobs.models import OVER, Alert, Job, State
+from jobs.models.job import NEW_CACHES
 from jobs.timeline import TimelineEntry, TimelinePlace, entries_of, keys_of, merged
 from storage import row_security
 from storage.access import Person
@@ -19,8 +20,10 @@ from storage.analysis.slowness import slow_figures
 from storage.analysis.slowness.explanation import (
     AT_ONCE,
     BEFORE,
+    Help,
     PastChange,
     SlowExplanation,
+    Timing,
     explain,
 )
 from storage.analysis.slowness.slow_figures import SlowFigures
@@ -47,6 +50,7 @@ FAULTS: Final = (
 MOST_CHANGES: Final = 6
 LOOKED_AT_CHANGES: Final = 4 * MOST_CHANGES
 """So many of the last are looked at for those of the volumes that use the disk most."""
+CACHES: Final = (Help.ADD_CACHE, Help.RESIZE_CACHE)
 VERDICTS: Final = tuple(code for code, kind in KINDS.items() if kind.is_about_speed)
 """Codes of alerts that the card explains."""
 
@@ -55,12 +59,16 @@ VERDICTS: Final = tuple(code for code, kind in KINDS.items() if kind.is_about_sp
 class Slowness:
     """An explanation with the rows that it mentions. `verdicts` are the open alerts that the
     figures of the volume or disk have; staff only, as are `figures.rows`. `changes` of volumes that
-    use the disk most come first, then the newest."""
+    use the disk most come first, then the newest. `cache_jobs` are
+    those of volumes whose cache would be advised without them; staff only. `has_new_cache`: the
+    customer's volume got its cache in the slow time, or after it."""
 
     explanation: SlowExplanation
     figures: SlowFigures
     changes: tuple[TimelineEntry, ...]
     verdicts: tuple[Alert, ...] = ()
+    cache_jobs: tuple[Job, ...] = ()
+    has_new_cache: bool = False
 
 
 def reasons_of_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Slowness:
@@ -89,12 +97,15 @@ def reasons_of_own_volume(row: VolumeSnapshot, user: Person, at: datetime) -> Sl
     neighbours' load is added up here, beyond what the session may read."""
     with row_security.beyond():
         read = slow_figures.of_volume(row, at, for_customer=True)
+        made = Job.objects.filter(_new_caches(read.timing), volume=row.volume, dry_run=False)
+        has_new_cache = row.cache is not None and made.exists()
     own = Job.objects.visible_to(user).filter(volume=row.volume, dry_run=False)
     began = read.timing.since or read.timing.looked_at
     # What has not begun cannot be a reason.
     near = own.filter(started_at__gte=began - BEFORE, started_at__lte=began + AT_ONCE)
     keys = keys_of(near.select_related(None), "job", "started_at").order_by("-moment")
-    return _joined(read, (), list(keys[:MOST_CHANGES]), ())
+    found = _joined(read, (), list(keys[:MOST_CHANGES]), ())
+    return replace(found, has_new_cache=has_new_cache)
 
 
 def _explained(
@@ -103,7 +114,39 @@ def _explained(
     faults = Alert.objects.visible_to(user).open()
     faults = faults.filter(_of_subjects(read.disk_names), host=read.host, code__in=FAULTS)
     sentences = [each.message for each in faults] if read.disk_names else []
-    return _joined(read, sentences, _keys_before(read, user, place), verdicts)
+    found = _joined(read, sentences, _keys_before(read, user, place), verdicts)
+    return _without_jobs(found, user)
+
+
+def _without_jobs(found: Slowness, user: Person) -> Slowness:
+    """No advice for a volume that a job changes, or that has got a cache since it was slow."""
+    known = found.explanation
+    advised = {each.volume_id for each in known.remedies if each.help in CACHES}
+    asked = advised | {each.volume_id for each in known.closed}
+    jobs = Job.objects.visible_to(user).filter(_lately(known.timing), volume__in=asked)
+    cache_jobs = tuple(jobs.filter(dry_run=False).with_names()) if asked else ()
+    taken = {each.volume_id for each in cache_jobs}
+    explanation = replace(
+        known,
+        remedies=tuple(
+            each
+            for each in known.remedies
+            if each.help not in CACHES or each.volume_id not in taken
+        ),
+        closed=tuple(each for each in known.closed if each.volume_id not in taken),
+    )
+    return replace(found, explanation=explanation, cache_jobs=cache_jobs)
+
+
+def _lately(timing: Timing) -> Q:
+    """Jobs that are not over, and those that made a cache in the slow time or after it."""
+    return ~Q(state__in=OVER) | _new_caches(timing)
+
+
+def _new_caches(timing: Timing) -> Q:
+    if timing.since is None:
+        return Q(pk__in=())
+    return Q(kind__in=NEW_CACHES, state=State.SUCCEEDED, ended_at__gte=timing.since)
 
 
 def _keys_before(

@@ -160,6 +160,12 @@ def is_made_beside(name: str, tags: tuple[str, ...]) -> bool:
     return any(f"{MADE_TAG_PREFIX}{kind}" in tags and fits(name) for kind, fits in kinds.items())
 
 
+def is_made_cache(name: str, tags: tuple[str, ...]) -> bool:
+    """True for a cache pool or a cache device that the agent made."""
+    is_cache = is_pool_name(name) or is_cache_device_name(name)
+    return is_cache and is_made_beside(name, tags)
+
+
 def scratch_name(key: str) -> str:
     """The LV name of the scratch volume that a benchmark's run makes for its data."""
     return f"b-{key}"

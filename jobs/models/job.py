@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from storage.access import Person, is_staff
 from storage.database_clock import touched
+from storage.formatting import size
 from storage.models import BenchmarkRun, CachePlan, Host, Volume
 from storage.naming import new_key
 from storage.planner.daily_window import DailyWindow, opening_words
@@ -106,6 +107,8 @@ WORDS: dict[str, KindWords] = {
     Kind.BENCHMARK: _words("Running", "Ran", "run", "a benchmark in {}"),
 }
 
+
+NEW_CACHES = (Kind.ADD_CACHE, Kind.REPLACE_CACHE)
 
 if TYPE_CHECKING:
     from jobs.models.step import Line, Step
@@ -361,6 +364,14 @@ class Job(models.Model):
         if self.volume is not None:
             return self.volume.label
         return str(self.wish.get("array") or self.wish.get("device") or self.wish["vg_name"])
+
+    @property
+    def work(self) -> str:
+        """What it does, or did, as "Adding a cache to web12 data (512 MiB)"."""
+        words = WORDS[self.kind]
+        what = (words.done if self.state == State.SUCCEEDED else words.doing).format(self.label)
+        cache = self.wish.get("cache") if self.kind in NEW_CACHES else None
+        return f"{what} ({size(cache['size_bytes'])})" if cache else what
 
     @property
     def its_volume(self) -> Volume:

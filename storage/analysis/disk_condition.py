@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q
 
 from storage.analysis.disk_activity import DisksThen, disks_then
 from storage.analysis.disk_users import UsedDisk
-from storage.analysis.slowness.course import ReadCourse
+from storage.analysis.slowness.course import STEP_SECONDS, ReadCourse
 from storage.analysis.slowness.read_courses import read_courses
 from storage.health import slowness
 from storage.health.cache_condition import (
@@ -38,6 +38,7 @@ MARKS_KEPT: Final = timedelta(minutes=20)
 MARK_EVERY_NS: Final = 240e9
 LOOKED_AT: Final = timedelta(minutes=3)
 """Who uses the disk of a slow volume is said of so long."""
+FIRST_MINUTE: Final = timedelta(seconds=STEP_SECONDS)
 JITTER: Final = timedelta(seconds=5)
 """Clocks of host and panel differ by so much at most: the sample before a slow time may end within
 it."""
@@ -80,7 +81,7 @@ def judge_volumes(now: datetime) -> None:
         facts = inventory_of(host)
         times: dict[tuple[datetime, datetime], DisksThen] = {}
         for each, course, spell in slow[host.pk]:
-            span = slow_span(spell, spell.last)
+            span = slow_span(spell.begun, spell.last)
             if facts is not None and span not in times:
                 times[span] = disks_then(host, facts, *span)
             judgement = judgements[each.volume_id]
@@ -106,12 +107,13 @@ def _slow_volume(
     return f"{each.vg_name}/{each.lv_name}", finding
 
 
-def slow_span(spell: SlowSpell, looked_at: datetime) -> tuple[datetime, datetime]:
-    """The time by whose figures a slow time is explained: its own last minutes. It is long enough
-    for one usual sample of each neighbour, also where the volume itself is watched closely."""
+def slow_span(begun: datetime, looked_at: datetime) -> tuple[datetime, datetime]:
+    """The time by whose figures a slow time is explained: its own last minutes, without its first
+    one, in which the load began. It is long enough for one usual sample of each neighbour, also
+    where the volume itself is watched closely."""
     usual = timedelta(seconds=settings.TIERCEL_SAMPLE_SECONDS)
-    begun = min(spell.begun, looked_at - usual) + JITTER
-    return max(looked_at - LOOKED_AT, begun), looked_at
+    full = min(begun + FIRST_MINUTE, looked_at - usual) + JITTER
+    return max(looked_at - LOOKED_AT, full), looked_at
 
 
 def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:

@@ -53,11 +53,13 @@ def bytes_per_day(sums: Sums) -> float:
 @dataclass(frozen=True, slots=True)
 class SizeChoice:
     """`size_bytes` None: none is chosen. `prospect` is what the curve says of
-    the size, None without a curve. `reason` says why, with figures."""
+    the size, None without a curve, and `missing` why there is none. `reason` says why, with
+    figures."""
 
     size_bytes: int | None
     reason: str
     prospect: Prospect | None = None
+    missing: str = ""
 
 
 def by_curve(

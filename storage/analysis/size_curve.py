@@ -4,7 +4,7 @@ enough."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -112,9 +112,9 @@ def chosen_size(row: VolumeSnapshot, sizes: Sequence[int], now: datetime) -> Siz
     missing = missing_heat(row, now)
     if now_bytes is not None:
         larger = [each for each in sizes if each > now_bytes] or [max(sizes)]
-        return SizeChoice(larger[0], f"{missing} {size(larger[0])} is the next size.")
+        return SizeChoice(larger[0], f"{size(larger[0])} is the next size.", missing=missing)
     choice = by_traffic(sizes, bytes_per_day(use_of(row, now).sums), row.volume.size_bytes)
-    return SizeChoice(choice.size_bytes, f"{missing} {choice.reason}")
+    return replace(choice, missing=missing)
 
 
 def _by_curve(

@@ -24,7 +24,8 @@ class HealthFinding:
     (an array, a group, a volume by `group/name`), "" where the record of the finding says so;
     `volume` is the key of the volume concerned, "" for none. `since` is when it was first seen,
     None where that is unknown. `waits_for` is the disk that a slow volume waits for, "" for none;
-    `is_culprit`: the volume itself uses that disk most."""
+    `is_culprit`: the volume itself uses that disk most. `until` is when it was over, where that has
+    to last before it is forgotten, else None."""
 
     code: str
     severity: Severity
@@ -35,10 +36,13 @@ class HealthFinding:
     since: datetime | None = None
     waits_for: str = ""
     is_culprit: bool = False
+    until: datetime | None = None
 
     def to_json(self, since: str) -> dict[str, Any]:
         """As it is kept; `since` is ISO 8601."""
-        kept = asdict(self) | {"since": since}
+        kept = asdict(self) | {"since": since, "until": self.until and self.until.isoformat()}
+        if self.until is None:
+            del kept["until"]
         if not self.waits_for:
             del kept["waits_for"], kept["is_culprit"]
         return kept

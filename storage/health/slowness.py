@@ -163,6 +163,7 @@ def slow_volume(
         since=slow.begun,
         waits_for=disk.name if disk is not None else "",
         is_culprit=disk is not None and bool(disk.users) and disk.users[0].volume_id == volume_id,
+        until=slow.last if at > slow.last else None,
     )
 
 

@@ -60,6 +60,9 @@ VOLUME_KINDS: Final = (
         is_about_speed=True,
         judged_by="read_time",
         several="{} slow",
+        many_over="{volumes} were slow, until {until}",
+        many_partly="{volumes} slow now, {over} no longer",
+        consequence_over="Their guests waited for the disk.",
     ),
     _volume(
         "volume_inactive",

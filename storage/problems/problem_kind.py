@@ -89,6 +89,12 @@ class ProblemKind:
 
     several: str = ""
     """What several volumes of a host have in common; "{}" is "3 volumes"."""
+    many_over: str = ""
+    """The sentence for several that are over, the last at `{until}`; `{volumes}` is "3 volumes"."""
+    many_partly: str = ""
+    """That for several of which `{over}` are over; `{volumes}` are those that are not."""
+    consequence_over: str = ""
+    """What followed from one that is over."""
     several_correction: str = ""
     way: Way = ""
     """Where it is fixed; "" for a volume on its page, else on the host's."""

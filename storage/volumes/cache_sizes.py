@@ -5,6 +5,8 @@ Pure: from facts to values the pages and forms show.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import HostFacts, PhysicalVolume
 from storage.planner.allocation import MIRRORED_BELOW
@@ -32,6 +34,12 @@ def sizes_for(facts: HostFacts, vg_uuid: str, technology: Technology) -> tuple[i
         if size >= technology.least_offered_bytes
         and choose(fast, technology.needed_bytes(facts, vg, size))
     )
+
+
+def within(sizes_bytes: Sequence[int], volume_bytes: int) -> list[int]:
+    """Of sizes, the smallest first, those that are offered for such a volume. A cache larger than
+    its volume gains nothing and is no choice, unless even the smallest is larger."""
+    return [each for each in sizes_bytes if each <= volume_bytes] or list(sizes_bytes[:1])
 
 
 def free_bytes(facts: HostFacts, vg_uuid: str, tier: str) -> int:

@@ -13,7 +13,7 @@ from storage.naming import new_key
 from storage.planner import Refused
 from storage.planner.technologies.technology import Technology
 from storage.planner.wish import BadWish, CacheTooSmall, CacheWish, Wish
-from storage.volumes.cache_sizes import SIZES_BYTES, sizes_for, writeback_refusal
+from storage.volumes.cache_sizes import SIZES_BYTES, sizes_for, within, writeback_refusal
 from storage.volumes.snapshot import VolumeSnapshot
 
 FIRST_MODE = "writethrough"
@@ -99,10 +99,9 @@ def mode_refusal(row: VolumeSnapshot, mode: str) -> str:
 
 def offered_sizes(row: VolumeSnapshot) -> list[int]:
     """Sizes in bytes, smallest first, of a new cache or of one in the place of the one that is
-    there. A cache larger than its volume gains nothing and is no choice, unless even the smallest
-    is larger."""
+    there."""
     sizes = [each for each in SIZES_BYTES if _is_possible(row, each)] if row.cache else _free(row)
-    return [each for each in sizes if each <= row.volume.size_bytes] or sizes[:1]
+    return within(sizes, row.volume.size_bytes)
 
 
 def _free(row: VolumeSnapshot) -> list[int]:

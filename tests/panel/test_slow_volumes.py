@@ -108,6 +108,24 @@ def test_all_places_call_a_volume_slow_at_the_same_moments(there: Neighbours) ->
     assert not agreed(there), "a few reads say nothing"
 
 
+def test_the_overview_says_in_the_past_what_is_over(there: Neighbours) -> None:
+    admin = sign_in(Client(), make.staff_user())
+
+    def overview() -> str:
+        there.minutes_go()
+        Host.objects.update(last_seen_at=timezone.now())
+        text = admin.get(reverse("home")).content.decode().replace("\xa0", " ")
+        return " ".join(text.split())
+
+    there.minutes(3, 24, noisy=6000)
+    text = overview()
+    assert "2 volumes are slow" in text and "Waits for sdc too:" in text
+    there.minutes(2, 5)
+    text = overview()
+    assert f"2 volumes were slow, until {at(8):%H:%M} UTC" in text
+    assert "Their guests waited for the disk." in text and "volumes are slow" not in text
+
+
 def test_a_single_slow_sample_does_not_call_a_volume_slow_and_a_quick_one_does_not_end_it(
     there: Neighbours,
 ) -> None:

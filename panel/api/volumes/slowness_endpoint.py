@@ -146,6 +146,8 @@ def _for_staff(reasons: Slowness) -> dict[str, Any]:
                 "text": " ".join((f"{words.title}.", words.reason, *words.commands)),
             }
         )
+    open_end = [f"Job: {each.work}." for each in reasons.cache_jobs]
+    open_end = open_end or [staff_words.no_remedy(explanation)]
     return {
         "disk": explanation.disk.name if explanation.disk is not None else None,
         "changes": _changes(reasons, summary_of),
@@ -161,7 +163,5 @@ def _for_staff(reasons: Slowness) -> dict[str, Any]:
             if each.volume_id in rows
         ],
         "remedies": remedies,
-        "no_remedy": " ".join(
-            (*staff_words.closed_caches(explanation, labels), staff_words.no_remedy(explanation))
-        ).strip(),
+        "no_remedy": " ".join((*staff_words.closed_caches(explanation, labels), *open_end)).strip(),
     }

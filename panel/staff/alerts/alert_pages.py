@@ -69,7 +69,7 @@ def _shown(
         "name": name_of(alert.title_code),
         "severity": SEVERITY_CHIPS[alert.rank],
         "state": state_of_alert(alert),
-        "consequence": consequence_of(alert.code),
+        "consequence": consequence_of(alert.code) if alert.resolved_at is None else "",
         "remedy": remedy if alert.resolved_at is None else _why_slow_then(alert),
         "effects": [(each, own_text(of_alert(each)[0])) for each in effects[:SHOWN_EFFECTS]],
         "more_effects": max(0, effects.count() - SHOWN_EFFECTS),

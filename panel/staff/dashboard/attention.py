@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -14,7 +14,7 @@ from jobs.models import Alert
 from jobs.problems import OF_ALL_HOSTS, Problem, ProblemGroup
 from panel.deliveries.alerts.problem_lists import LISTS
 from panel.deliveries.alerts.why_slow import why_slow_path
-from panel.staff.hosts.problem_rows import AlertMark
+from panel.staff.hosts.problem_rows import AlertMark, over_words
 from storage.problems.all_kinds import kind_of
 from storage.problems.problem_kind import ProblemKind, Way
 from storage.volumes.snapshot import BlockingJob
@@ -82,13 +82,15 @@ class Remedy:
 class AttentionRow:
     """A row of the list. `at_risk`: data may be lost. `since` is when the oldest of its `count`
     troubles began; `more` subjects are not named; `alert` is the state of its alerts, if any.
-    `sentences` says of each subject what is wrong, where that names the disk to replace."""
+    `sentences` says of each subject what is wrong, where that names the disk to replace, or the
+    disk that volumes wait for. `until` is when all of it was over, None while it lasts."""
 
     severity: str
     at_risk: bool
     what: str
     count: int
     since: datetime | None
+    until: datetime | None
     consequence: str
     next_step: str
     action: Remedy
@@ -151,6 +153,7 @@ def of_all_hosts(problem: Problem, pages: Mapping[str, str]) -> AttentionRow:
         what=problem.message,
         count=1,
         since=problem.since,
+        until=None,
         consequence=kind_of(problem.code).consequence,
         # Its button says it.
         next_step="" if problem.code == "halt" else problem.correction,
@@ -195,27 +198,62 @@ def of_alert(alert: Alert, blocking: BlockingJob | None = None) -> tuple[Problem
 def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:
     first, kind = group.problems[0], kind_of(group.problems[0].code)
     subjects = tuple(dict.fromkeys(map(subject_of, group.problems)))
+    is_over = group.over_count == group.count
     return AttentionRow(
         severity="error" if kind.is_data_at_risk else first.severity,
         at_risk=kind.is_data_at_risk,
         what=first.message if group.count == 1 else _many(group, kind),
         count=group.count,
-        since=first.since,
-        consequence=kind.consequence,
+        since=_since(group),
+        until=group.until if is_over else None,
+        consequence=kind.consequence_over if is_over else kind.consequence,
         next_step=first.correction if group.is_one_correction else "",
         action=_action(group, kind, pages),
         subjects=subjects[:SHOWN_SUBJECTS],
         more=max(0, group.thing_count - SHOWN_SUBJECTS),
-        is_about_speed=kind.is_about_speed,
-        sentences=_of_each(group) if kind.about in DISKS else (),
+        is_about_speed=kind.is_about_speed and not is_over,
+        sentences=_sentences(group, kind),
     )
 
 
-def _of_each(group: ProblemGroup) -> tuple[tuple[Subject, str], ...]:
-    """Of several: who is to replace a disk asks which, by its model and serial number."""
+def _since(group: ProblemGroup) -> datetime | None:
+    """When the oldest began that is not over, if any lasts."""
+    first = group.problems[0]
+    return next((each.since for each in group.problems if each.until is None), first.since)
+
+
+def _sentences(group: ProblemGroup, kind: ProblemKind) -> tuple[tuple[Subject, str], ...]:
+    """Of several: who is to replace a disk asks which, by its model and serial number. Of slow
+    volumes, who uses each disk most."""
     if group.count == 1:
         return ()
-    return tuple((subject_of(each), each.message) for each in group.problems[:SHOWN_SUBJECTS])
+    if kind.about in DISKS:
+        return tuple((subject_of(each), each.message) for each in group.problems[:SHOWN_SUBJECTS])
+    if any(each.waits_for for each in group.problems):
+        return tuple(_of_disks(group.problems))[:SHOWN_SUBJECTS]
+    return ()
+
+
+def _of_disks(waiting: Iterable[Problem]) -> Iterator[tuple[Subject, str]]:
+    """Of each disk the sentence of one volume, of its greatest user where that is slow too; then
+    the other volumes that wait for it."""
+    order = sorted(waiting, key=lambda each: not each.is_culprit)
+    leads: dict[tuple[int, str], Problem] = {}
+    for each in order:
+        leads.setdefault((each.host_id, each.waits_for or each.subject), each)
+    for lead in leads.values():
+        yield subject_of(lead), lead.message
+    for each in order:
+        if each not in leads.values():
+            verb = "Waits" if each.until is None else "Waited"
+            yield subject_of(each), f"{verb} for {each.waits_for} too:"
+
+
+def _disks_of(group: ProblemGroup) -> set[tuple[int, str]]:
+    """The disks that all of the group wait for; none where one is not known."""
+    disks = {(each.host_id, each.waits_for) for each in group.problems}
+    is_known = group.count == len(group.problems) and all(name for _, name in disks)
+    return disks if is_known else set()
 
 
 def _action(group: ProblemGroup, kind: ProblemKind, pages: Mapping[str, str]) -> Remedy:
@@ -238,6 +276,9 @@ def _link(group: ProblemGroup, kind: ProblemKind, pages: Mapping[str, str]) -> R
     why = why_slow_path(first.code, first.volume_key, first.host_key, first.subject)
     if group.thing_count == 1 and why:
         return Remedy(why, WHY_SLOW)
+    if why and len(_disks_of(group)) == 1:
+        lead = next((each for each in group.problems if each.is_culprit), first)
+        return Remedy(reverse("volume-slowness", args=[lead.volume_key]), WHY_SLOW)
     if group.thing_count == 1 and subject.page != "host":
         decides = first.code == "job_undecided"
         return Remedy(subject.url, f"Open {subject.page}", decides=decides)
@@ -251,5 +292,7 @@ def _link(group: ProblemGroup, kind: ProblemKind, pages: Mapping[str, str]) -> R
 
 def _many(group: ProblemGroup, kind: ProblemKind) -> str:
     first = group.problems[0]
+    if over := over_words(kind, group.count, group.over_count, group.until):
+        return over
     text = kind.many.format(count=group.count) if kind.many else first.message.rstrip(".")
     return f"{text}: {first.job_kind}, {first.job_error}" if first.job_key else text

@@ -29,6 +29,7 @@ from storage.inventory.facts import HostFacts
 from storage.metrics.samples import latest_of
 from storage.models import Device, DeviceKind, Host, PhysicalDisk, Placement
 from storage.models.host import BUSY_PERCENT, silent_seconds
+from storage.naming import is_made_cache, tagged_volume_key
 from storage.stored_inventory import inventory_of
 from storage.volumes.slow_limit import SlowLimits
 from storage.volumes.slow_volumes import slow_counts, slow_times
@@ -40,7 +41,7 @@ OWN_LIMITS: Final = f" (a volume:{LASTING}, or by the limit of its plan)"
 def host_map_context(user: Person, host: Host, facts: HostFacts) -> dict[str, Any]:
     """The context of `staff/hosts/_host_map.html`."""
     slow_ms = SlowLimits().of(None, host.slow_read_ms, host.tags).ms
-    volumes = dict(_volumes(user, host))
+    volumes = dict(_volumes(user, host, facts))
     return {
         "host": host,
         "map": host_map(facts, volumes, _disks(user, host, slow_ms)),
@@ -83,8 +84,8 @@ def hosts_map(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _volumes(user: Person, host: Host) -> Iterator[tuple[str, VolumeNow]]:
-    """By the uuid of the LV. Three queries."""
+def _volumes(user: Person, host: Host, facts: HostFacts) -> Iterator[tuple[str, VolumeNow]]:
+    """By the uuid of the LV, with caches that are being made, or were left. Three queries."""
     here = Placement.objects.filter(host=host, until=None, volume__previewed_at=None)
     placed = here.exclude(lv_uuid=None).select_related("volume__customer")
     placements = {each.volume_id: each for each in placed}
@@ -110,6 +111,12 @@ def _volumes(user: Person, host: Host) -> Iterator[tuple[str, VolumeNow]]:
                 now.dirty_bytes / whole if whole and now.dirty_bytes is not None else None,
             )
         yield placement.lv_uuid or "", known
+    by_key = {each.volume.key: each.volume for each in placements.values()}
+    for lv in facts.lvs:
+        of = by_key.get(tagged_volume_key(lv.tags) or "")
+        if of is not None and is_made_cache(lv.name, lv.tags):
+            url = reverse("volume", args=[of.key])
+            yield lv.uuid, VolumeNow(f"cache of {of.label}, not attached", url, "")
 
 
 def _disks(user: Person, host: Host, slow_ms: int) -> Mapping[str, DiskNow]:

@@ -16,7 +16,8 @@ from jobs.problems import Problem
 from panel.deliveries.alerts.why_slow import why_slow_path
 from storage.formatting import counted
 from storage.problems.all_kinds import kind_of
-from storage.problems.problem_kind import Way
+from storage.problems.problem_kind import ProblemKind, Way
+from storage.templatetags.units import stamp
 from storage.volumes.snapshot import BlockingJob
 
 EACH_ON_ITS_PAGE: Final = "Open each volume's page for the next steps."
@@ -47,7 +48,8 @@ class TroubledVolume:
 class ProblemRow:
     """One problem, or several volumes that share one. `way` says which button mends it; `at_risk`:
     data may be lost. `alert` is the state of its alerts, if any is open. `why_slow_url` is the card
-    that explains why it is slow, "" where it is not about speed."""
+    that explains why it is slow, "" where it is not about speed. `until` is when all of it was
+    over, None while it lasts."""
 
     severity: Literal["error", "warning"]
     message: str
@@ -59,6 +61,7 @@ class ProblemRow:
     at_risk: bool = False
     alert: AlertMark | None = None
     why_slow_url: str = ""
+    until: datetime | None = None
 
     @property
     def count(self) -> int:
@@ -129,16 +132,30 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
     corrections = {each.correction for each in problems}
     dates = [each.since for each in problems if each.since is not None]
     what = kind.several or "{} with a problem"
+    ends = [each.until for each in problems if each.until is not None]
+    over = over_words(kind, len(problems), len(ends), max(ends, default=None))
     return ProblemRow(
         first.severity,
-        what.format(counted(len(volumes), "volume")) if are_many else "",
+        over or what.format(counted(len(volumes), "volume")) if are_many else "",
         corrections.pop() if len(corrections) == 1 else kind.several_correction or EACH_ON_ITS_PAGE,
         kind.way or "volume",
         min(dates, default=None),
         volumes,
         at_risk=first.rank == 0,
         why_slow_url="" if are_many else why,
+        until=max(ends) if len(ends) == len(problems) else None,
     )
+
+
+def over_words(kind: ProblemKind, count: int, over_count: int, until: datetime | None) -> str:
+    """The sentence for `count` volumes with a problem of the kind, of which `over_count` have it no
+    longer, the last one since `until`; "" where all have it."""
+    if not over_count or until is None:
+        return ""
+    if over_count == count:
+        when = stamp(until, "%H:%M %Z")
+        return kind.many_over.format(volumes=counted(count, "volume"), until=when)
+    return kind.many_partly.format(volumes=counted(count - over_count, "volume"), over=over_count)
 
 
 def _short(problem: Problem) -> str:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs import slow_reasons
+from jobs.models import Job
 from jobs.slow_reasons import Slowness
 from jobs.timeline import TimelinePlace
 from panel.charts.time_range import typed_time
@@ -70,7 +71,7 @@ class CardRemedy:
 class SlowCard:
     """What the card shows. `title` asks for it, and `heading` for the volume or disk by name; `url`
     is the card's own page. `all_url` shows every user of every disk at that time, `history_url`
-    the time line."""
+    the time line; `cache_jobs` do, or did, what would be advised."""
 
     heading: str
     title: str
@@ -85,6 +86,7 @@ class SlowCard:
     remedies: tuple[CardRemedy, ...]
     closed: tuple[str, ...]
     no_remedy: str
+    cache_jobs: tuple[Job, ...]
     changes: tuple[TimelineRow, ...]
     verdicts: tuple[tuple[str, str, str], ...]
     all_url: str
@@ -150,6 +152,7 @@ def _card(reasons: Slowness, user: Person, subject: str, url: str) -> SlowCard:
     labels = {key: row.volume.label for key, row in figures.rows.items()}
     own, host = figures.rows.get(explanation.volume_id or 0), figures.host
     place = TimelinePlace(volume=own.volume) if own is not None else TimelinePlace(host=host)
+    waiting = staff_words.who_waits(figures.waiting, labels)
     title = TITLES[explanation.timing.state]
     history = reverse("host-history", args=[host.key]) if host is not None else ""
     if own is not None:
@@ -159,7 +162,7 @@ def _card(reasons: Slowness, user: Person, subject: str, url: str) -> SlowCard:
         title=title.format("it"),
         url=url,
         explanation=explanation,
-        what=staff_words.what_is(explanation),
+        what=f"{staff_words.what_is(explanation)} {waiting}".strip(),
         disk_title=staff_words.disk_title(explanation),
         disk=staff_words.disk_name(explanation),
         why=staff_words.why_is(explanation, labels),
@@ -176,7 +179,8 @@ def _card(reasons: Slowness, user: Person, subject: str, url: str) -> SlowCard:
         lacks=staff_words.lacks(explanation),
         remedies=tuple(_remedies(reasons, labels, user)),
         closed=staff_words.closed_caches(explanation, labels),
-        no_remedy=staff_words.no_remedy(explanation),
+        no_remedy="" if reasons.cache_jobs else staff_words.no_remedy(explanation),
+        cache_jobs=reasons.cache_jobs,
         changes=tuple(rows_of(reasons.changes, place)),
         verdicts=tuple(
             (

@@ -13,11 +13,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job
-from jobs.problems import problems_of
+from jobs.problems import Problem, problems_of
 from panel.charts.chart_context import chart_context
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits
-from panel.staff.hosts.problem_rows import ProblemRow, problem_rows
+from panel.staff.hosts.problem_rows import ProblemRow, own_text, problem_rows
 from panel.staff.hosts.storage_stack import kind_of
 from panel.staff.job_requests import row_of
 from panel.staff.slowness.slowness_pages import slow_card
@@ -34,6 +34,7 @@ from storage.metrics.series import series
 from storage.models import LatestSample, Volume
 from storage.models.host import silent_seconds
 from storage.planner.technologies.lookup import PLAIN
+from storage.volumes.slow_volumes import VOLUME_SLOW
 from storage.volumes.snapshot import VolumeSnapshot
 
 # What the page's URL may say of a comparison.
@@ -175,10 +176,21 @@ def _problems(row: VolumeSnapshot) -> tuple[ProblemRow, ...]:
     shown = {*SHOWN_ELSEWHERE, *([row.cache.trouble_code] if row.cache is not None else ())}
     of_host = problems_of([row.host.pk], timezone.now())[row.host.pk]
     key = row.volume.key
-    own = [each for each in of_host if each.volume_key == key and each.code not in shown]
+    own = [
+        _without_figures(each)
+        for each in of_host
+        if each.volume_key == key and each.code not in shown
+    ]
     rows = problem_rows(own, marks_of(own))
     # What is mended on the volume's page needs no way to it.
     return tuple(replace(each, way="") if each.way == "volume" else each for each in rows)
+
+
+def _without_figures(problem: Problem) -> Problem:
+    """Those of a slow volume are on its card, and newer there."""
+    if problem.code != VOLUME_SLOW:
+        return problem
+    return replace(problem, message=f"{own_text(problem).partition(': ')[0]}.")
 
 
 def _latest(row: VolumeSnapshot) -> dict[str, object]:

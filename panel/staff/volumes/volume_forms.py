@@ -33,6 +33,8 @@ from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.volume_groups import GroupChoice, groups_of
 
 UNITS = {"GiB": GIB, "MiB": MIB}
+LONGEST_SIZE = 18
+"""Digits: a longer number is no size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,23 @@ class ModeChoice:
     is_chosen: bool
 
 
+class SizeField(forms.TypedChoiceField):
+    """A size in bytes, of those that are offered; the error of another one reads like the sizes."""
+
+    def validate(self, value: str) -> None:
+        known = value.isdecimal() and len(value) <= LONGEST_SIZE
+        if known and not self.valid_value(value):
+            text = f"A cache of {size(int(value))} is not offered here. Choose another size."
+            raise ValidationError(text, code="invalid_choice")
+        super().validate(value)
+
+
 class CacheForm(WishForm):
     """A new cache, or (`is_replacement`) one in the place of the one that is there: its mode and
     one of the sizes there is room for, or any other. Else the mode and the settings of the cache
     that is there."""
 
-    size_bytes = forms.TypedChoiceField(coerce=int, empty_value=None, required=False, label="Size")
+    size_bytes = SizeField(coerce=int, empty_value=None, required=False, label="Size")
     own_gib = forms.FloatField(required=False, min_value=0, label="Another size, GiB")
     mode = forms.CharField()
 

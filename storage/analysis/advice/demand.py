@@ -11,7 +11,6 @@ from hashlib import blake2b
 from django.core.cache import cache
 
 from storage.analysis.advice.past_loads import COLUMNS, DAY, LOOK_BACK, MOST_AT_ONCE, was_uncached
-from storage.analysis.advice.suggestion import within
 from storage.analysis.advice.usual_wait import (
     ENOUGH_DAYS,
     LEAST_WAIT_SECONDS,
@@ -24,7 +23,7 @@ from storage.metrics.rates import Sums
 from storage.metrics.samples.aggregate import aggregate
 from storage.models import SizeForecast
 from storage.models.key_sets import any_of
-from storage.volumes.cache_sizes import SIZES_BYTES
+from storage.volumes.cache_sizes import SIZES_BYTES, within
 
 
 @dataclass(frozen=True, slots=True)

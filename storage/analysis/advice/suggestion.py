@@ -39,8 +39,8 @@ from storage.models import SizeForecast
 from storage.planner import Refused
 from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import TechnologyName
-from storage.volumes.cache_sizes import SIZES_BYTES, free_bytes, sizes_for
-from storage.volumes.cache_wish import mode_refusal
+from storage.volumes.cache_sizes import SIZES_BYTES, free_bytes, within
+from storage.volumes.cache_wish import mode_refusal, offered_sizes
 from storage.volumes.snapshot import VolumeSnapshot
 
 HOUR: Final = 3600
@@ -183,7 +183,7 @@ def judged(
 
 
 def _advised(use: LoadShare, usual: UsualWait, curves: ForecastByKind) -> CacheAdvice | Unhelped:
-    row, sizes = use.row, offered_sizes(use.row)
+    row, sizes = use.row, _sizes(use.row)
     through = _prospects(curves, row.technology.name, writeback=False)
     if not any(each.size_bytes in sizes for each in through):
         chosen = by_traffic(sizes, usual.bytes_per_day, row.volume.size_bytes)
@@ -236,17 +236,11 @@ def _of_size(prospects: Sequence[Prospect], size_bytes: int) -> Prospect:
     return next(each for each in prospects if each.size_bytes == size_bytes)
 
 
-def offered_sizes(row: VolumeSnapshot) -> list[int]:
-    """Sizes that there is room for, else all; none is larger than the volume."""
-    room: tuple[int, ...] = ()
-    if row.facts is not None and row.placement is not None:
-        room = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
-    return within(room or SIZES_BYTES, row.volume.size_bytes)
-
-
-def within(sizes: Sequence[int], volume_bytes: int) -> list[int]:
-    """Those that are not larger than the volume; else one of its own size."""
-    return [each for each in sizes if each <= volume_bytes] or [volume_bytes]
+def _sizes(row: VolumeSnapshot) -> list[int]:
+    """As the form offers them; where there is no room for any, those for which there could be."""
+    least_bytes = row.technology.least_offered_bytes
+    could_be = [each for each in SIZES_BYTES if each >= least_bytes]
+    return offered_sizes(row) or within(could_be, row.volume.size_bytes)
 
 
 def _instead(row: VolumeSnapshot) -> str:

@@ -141,6 +141,13 @@ def _reason_then(cause: Cause) -> str:
     return gettext("There is too little data to name a reason.")
 
 
+def new_cache(explanation: SlowExplanation) -> str:
+    """Of a volume that got its cache in the slow time, or after it: what that cache does."""
+    if explanation.timing.is_past:
+        return gettext("Since then your volume has a new cache.")
+    return gettext("Your volume has a new cache: it fills while data is read.")
+
+
 def helps(explanation: SlowExplanation, *, has_cache: bool, has_forecast: bool) -> str:
     """What may help; "" where nothing of what is sold does. Plans show what each would bring only
     where there is a forecast."""

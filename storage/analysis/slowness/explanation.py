@@ -261,7 +261,7 @@ def _cause(
     if not disk.users:
         return Cause.UNKNOWN
     most = max(user.share for user in disk.users if user.volume_id != volume_id)
-    return Cause.NEIGHBOUR if most >= MUCH * others else Cause.NEIGHBOURS
+    return Cause.NEIGHBOUR if most >= MUCH * others and most > own else Cause.NEIGHBOURS
 
 
 def _remedies(
@@ -272,15 +272,16 @@ def _remedies(
     offers: Mapping[int, CacheOffer],
 ) -> tuple[tuple[SlowRemedy, ...], tuple[CacheOffer, ...]]:
     """In the order in which they help, and caches that do not. A cache takes reads off an HDD,
-    whosever they are: first for who uses it most, then for the volume itself."""
+    whosever they are: first for who uses it most."""
     if cause == Cause.FAULT:
         return (SlowRemedy(Help.REPLACE_DISK),), ()
     if cause in (Cause.UNKNOWN, Cause.OUTSIDE) or disk is None:
         return (), ()
     guilty = next((user.volume_id for user in users if user.volume_id != volume_id), None)
     is_other = cause in (Cause.NEIGHBOUR, Cause.NEIGHBOURS) and guilty is not None
-    order = [guilty, volume_id] if is_other else [volume_id]
-    asked = [offers[each] for each in dict.fromkeys(order) if each is not None and each in offers]
+    order = [user.volume_id for user in users if user.volume_id in (guilty, volume_id)]
+    asked_for = dict.fromkeys((*order, volume_id) if is_other else (volume_id,))
+    asked = [offers[each] for each in asked_for if each is not None and each in offers]
     caches = [] if disk.is_fast else asked
     open_offers = [_of_offer(each) for each in caches if each.is_open]
     if is_other and cause == Cause.NEIGHBOUR:

@@ -3,8 +3,8 @@ here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final
@@ -13,7 +13,7 @@ import numpy as np
 
 from storage.analysis.disk_activity import DisksThen, array_members, busy_courses, disks_then
 from storage.analysis.disk_condition import LOOKED_AT, slow_disk, slow_span
-from storage.analysis.disk_users import UsedDisk
+from storage.analysis.disk_users import UsedDisk, disk_map
 from storage.analysis.size_curve import chosen_size
 from storage.analysis.slowness.course import (
     LOOKED_BACK,
@@ -30,14 +30,14 @@ from storage.analysis.slowness.explanation import (
     Timing,
 )
 from storage.analysis.slowness.read_courses import read_courses
-from storage.formatting import size
-from storage.health.slowness import BUSY_FOR, LEAST_READS_PER_SECOND, NAMED, is_saturated
+from storage.health.slowness import LEAST_READS_PER_SECOND, NAMED, is_saturated
 from storage.inventory.facts import HostFacts
 from storage.models import Host
 from storage.models.host import silent_seconds
 from storage.stored_inventory import inventory_of
 from storage.volumes.cache_wish import no_size, offered_sizes
 from storage.volumes.ownership import owned_since
+from storage.volumes.slow_limit import SlowLimits
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 FIRST_MODE: Final = "writethrough"
@@ -46,7 +46,8 @@ FIRST_MODE: Final = "writethrough"
 @dataclass(frozen=True, slots=True)
 class SlowFigures:
     """What `explain` is given, and what its words need beside it: `rows` are the volumes that it
-    may name, by primary key, `disk_names` the disk with the members of its array."""
+    may name, by primary key, `disk_names` the disk with the members of its array, `waiting` the
+    volumes that are slow because of a disk that is asked about."""
 
     volume_id: int | None
     host: Host | None
@@ -57,6 +58,7 @@ class SlowFigures:
     offers: Mapping[int, CacheOffer] = field(default_factory=dict)
     lacks: tuple[Lack, ...] = ()
     rows: Mapping[int, VolumeSnapshot] = field(default_factory=dict)
+    waiting: tuple[int, ...] = ()
 
 
 def of_volume(row: VolumeSnapshot, at: datetime, *, for_customer: bool = False) -> SlowFigures:
@@ -101,7 +103,7 @@ def _timed(course: ReadCourse, at: datetime, limit_ms: int) -> tuple[Timing, Rea
         read_from, looked_from, looked_at = ended - LOOKED_AT, ended - LOOKED_AT, ended
     else:
         read_from, looked_at = spell.begun, spell.last
-        looked_from, _ = slow_span(spell, looked_at)
+        looked_from, _ = slow_span(spell.begun, looked_at)
     minutes = course.between(read_from, looked_at)
     reads, seconds = sum(each.reads for each in minutes), sum(_seconds(each) for each in minutes)
     if spell is None and reads < LEAST_READS_PER_SECOND * seconds:
@@ -122,40 +124,55 @@ def _timed(course: ReadCourse, at: datetime, limit_ms: int) -> tuple[Timing, Rea
 
 def of_disk(host: Host, name: str, at: datetime) -> SlowFigures | None:
     """The disk or array of that name, or the array that it is a member of, up to that moment; None
-    where volumes lie on no such disk."""
+    where volumes lie on no such disk. Its figures are of the last minutes, since it became busy."""
     facts = inventory_of(host)
     if facts is None:
         return SlowFigures(None, host, Timing(SpeedState.UNKNOWN, at), lacks=(Lack.INVENTORY,))
-    then = disks_then(host, facts, at - BUSY_FOR, at)
-    members = array_members(facts, [each.name for each in then.disks])
+    names = disk_map(facts).names
+    members = array_members(facts, names)
     whole = next((array for array, parts in members.items() if name in parts), name)
-    disk = next((each for each in then.disks if each.name == whole), None)
-    if disk is None:
+    if whole not in names:
         return None
-    limit = host.busy_percent / 100
     start = at - LOOKED_BACK
-    course = busy_courses(host, facts, start, at, STEP_SECONDS)[disk.name]
+    course = busy_courses(host, facts, start, at, STEP_SECONDS)[whole]
     shares = [None if np.isnan(each) else float(each) for each in course]
-    since, is_older = busy_since(shares, start, limit)
-    state = (
-        SpeedState.SLOW
-        if is_saturated(disk.busy, disk.in_flight, host.busy_percent)
-        else SpeedState.WELL
+    begun, is_older = busy_since(shares, start, host.busy_percent / 100)
+    looked_from = at - LOOKED_AT if begun is None else slow_span(begun, at)[0]
+    then = disks_then(host, facts, looked_from, at)
+    disk = next(each for each in then.disks if each.name == whole)
+    waiting = _waiting(disk, then, host, at)
+    timing = Timing(SpeedState.WELL, at, looked_from=looked_from)
+    if disk.busy is None:
+        timing = Timing(SpeedState.UNKNOWN, at)
+    elif waiting or is_saturated(disk.busy, disk.in_flight, host.busy_percent):
+        since = begun or min(waiting.values(), default=looked_from)
+        timing = replace(timing, state=SpeedState.SLOW, since=since, is_older=is_older)
+    rows = _rows(disk, then, host, facts, {}, list(waiting)[:NAMED])
+    return SlowFigures(
+        None,
+        host,
+        timing,
+        disk=disk,
+        disk_names=_names(disk, facts),
+        offers=_offers(None, disk, rows, at),
+        lacks=(Lack.SAMPLES,) if disk.busy is None else (),
+        rows=rows,
+        waiting=tuple(waiting),
     )
-    lacks = () if disk.busy is not None else (Lack.SAMPLES,)
-    if lacks:
-        state = SpeedState.UNKNOWN
-    timing = Timing(
-        state,
-        at,
-        since=since if state == SpeedState.SLOW else None,
-        is_older=is_older,
-        looked_from=at - BUSY_FOR if state != SpeedState.UNKNOWN else None,
-    )
-    rows = _rows(disk, then, host, facts, {})
-    offers = _offers(None, disk, rows, at)
-    names = _names(disk, facts)
-    return SlowFigures(None, host, timing, None, disk, names, offers, lacks, rows)
+
+
+def _waiting(disk: UsedDisk, then: DisksThen, host: Host, at: datetime) -> dict[int, datetime]:
+    """The volumes whose reads are slow at that moment and wait for this disk, the greatest user
+    first, with since when."""
+    limits = SlowLimits()
+    own = [each.volume_id for each in disk.users if slow_disk(each.volume_id, then) == disk]
+    known = {each: then.volumes[each] for each in own if each in then.volumes}
+    courses = read_courses({pk: limits.of_volume(each, host).ms for pk, each in known.items()}, at)
+    return {
+        pk: course.current.begun
+        for pk, course in courses.items()
+        if course.current is not None and course.is_slow and course.is_now
+    }
 
 
 def _seconds(minute: ReadMinute) -> float:
@@ -190,10 +207,12 @@ def _rows(
     host: Host,
     facts: HostFacts,
     known: Mapping[int, VolumeSnapshot],
+    also: Iterable[int] = (),
 ) -> dict[int, VolumeSnapshot]:
-    """Of the first users of the disk, with what is `known` already."""
+    """Of the first users of the disk and those `also` wanted, with what is `known` already."""
     users = disk.users[:NAMED] if disk is not None else ()
-    wanted = [each.volume_id for each in users if each.volume_id not in known]
+    named = dict.fromkeys((*(each.volume_id for each in users), *also))
+    wanted = [each for each in named if each not in known]
     volumes = [then.volumes[each] for each in wanted if each in then.volumes]
     rows = snapshots_of(volumes, {host.pk: facts}) if volumes else []
     return {**known, **{row.volume.pk: row for row in rows}}
@@ -216,24 +235,15 @@ def _offers(
 
 def _offer(row: VolumeSnapshot, at: datetime) -> CacheOffer:
     """As the form of a cache chooses."""
-    room = offered_sizes(row)
-    sizes = [each for each in room if each <= row.volume.size_bytes]
+    sizes = offered_sizes(row)
     choice = chosen_size(row, sizes, at)
     mode = row.cache.mode if row.cache is not None else FIRST_MODE
-    refusal = row.refusal(row.wish) or (None if room else no_size(row))
+    refusal = row.refusal(row.wish) or (None if sizes else no_size(row))
     return CacheOffer(
         row.volume.pk,
         row.cache is not None,
         mode,
         choice.size_bytes if choice is not None else None,
-        choice.reason if choice is not None else _too_small(row, room),
-        refusal.message if refusal is not None else "",
+        choice.reason if choice is not None else "",
+        f"{refusal.message} {refusal.correction}".strip() if refusal is not None else "",
     )
-
-
-def _too_small(row: VolumeSnapshot, room: Sequence[int]) -> str:
-    """Why no size is offered where there is room for one."""
-    if not room:
-        return ""
-    least, whole = size(room[0]), size(row.volume.size_bytes)
-    return f"The smallest size that is offered ({least}) is larger than the volume ({whole})."

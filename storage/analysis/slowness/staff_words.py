@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.utils.text import get_text_list
+
 from storage.analysis.slowness.explanation import (
+    CacheOffer,
     Cause,
     Help,
     Lack,
@@ -16,7 +19,7 @@ from storage.analysis.slowness.explanation import (
     SpeedState,
 )
 from storage.formatting import ms, percent, seconds, size
-from storage.health.slowness import SLOW_MINUTES, WELL_AFTER, limit_words
+from storage.health.slowness import NAMED, SLOW_MINUTES, WELL_AFTER, is_saturated, limit_words
 from storage.inventory.facts import LogicalVolume
 from storage.templatetags.units import stamp
 
@@ -83,9 +86,21 @@ def _what_disk_does(explanation: SlowExplanation) -> str:
     if disk is None or explanation.timing.state == SpeedState.UNKNOWN:
         return "How busy it is now is not known."
     queue = f"{disk.in_flight:.1f} I/Os are under way at a time."
-    if explanation.is_slow:
-        return f"It has more to do than it can: {queue}"
-    return f"It is not overloaded: {queue}"
+    if not explanation.is_slow:
+        return f"It is not overloaded: {queue}"
+    is_full = is_saturated(disk.busy, disk.in_flight)
+    return f"It has more to do than it can: {queue}" if is_full else queue
+
+
+def who_waits(waiting: Sequence[int], labels: Labels) -> str:
+    """That these volumes are slow because of the disk; "" for none."""
+    named = [labels.get(each, "A volume") for each in waiting[:NAMED]]
+    if more := len(waiting) - len(named):
+        named.append(f"{more} more")
+    if not named:
+        return ""
+    names = get_text_list(named, "and")
+    return f"{names} {'is' if len(waiting) == 1 else 'are'} slow because of it."
 
 
 def disk_title(explanation: SlowExplanation) -> str:
@@ -177,11 +192,20 @@ def closed_caches(explanation: SlowExplanation, labels: Labels) -> tuple[str, ..
     """Of each cache that does not help, or cannot be had now, for whom it would be and why not."""
     own = explanation.volume_id
     return tuple(
-        f"No {'other cache' if each.has_cache else 'cache'} for "
-        f"{'this volume' if each.volume_id == own else labels.get(each.volume_id, 'that volume')}: "
-        f"{each.obstacle or each.reason}"
+        _closed(
+            each,
+            "this volume" if each.volume_id == own else labels.get(each.volume_id, "that volume"),
+        )
         for each in explanation.closed
     )
+
+
+def _closed(offer: CacheOffer, label: str) -> str:
+    if offer.size_bytes is not None:
+        cache = f"A cache of {size(offer.size_bytes)} for {label}"
+        return f"{cache} is not possible now: {offer.obstacle}"
+    what = "other cache" if offer.has_cache else "cache"
+    return f"No {what} for {label}: {offer.obstacle or offer.reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from pytest_django import Settings
 from jobs.models import Job, Origin, State
 from panel.models import User
 from storage import row_security
-from storage.models import Customer, Host, HostChange, Volume
+from storage.byte_sizes import GIB
+from storage.models import Customer, Host, HostChange, Placement, Volume
 from storage.volumes.ownership import disown, give
 from tests import make
 from tests.panel.portal.shop import plan, seen
@@ -118,6 +119,34 @@ def test_who_may_not_order_is_shown_no_plan(acme: Customer, settings: Settings) 
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     text = read(person(acme, "viewer"), "my-slowness", key())
     assert "Other volumes use" in text and "Show plans" not in text
+
+
+def test_no_larger_cache_is_sold_where_the_present_one_ended_the_slow_time(
+    acme: Customer, settings: Settings
+) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    plan()
+    large = plan("Faster", size_bytes=4 * GIB)
+    with row_security.beyond():
+        host, calm = Host.objects.get(), Volume.objects.get(label="calm")
+        uuids = {each.lv_name: str(each.lv_uuid) for each in Placement.objects.all()}
+        cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")
+        cached = make.lv("calm", uuid=uuids["calm"], cache=cache)
+        facts = make.facts(cached, make.lv("noisy", uuid=uuids["noisy"]))
+        Host.objects.update(facts=make.inventory(facts))
+        Job.objects.create(
+            kind="add-cache", host=host, volume=calm, wish={}, origin=Origin.PAGE,
+            state=State.SUCCEEDED, ended_at=at(25),
+        )  # fmt: skip
+    text = read(person(acme), "my-slowness", key())
+    assert "Your volume has a new cache: it fills while data is read." in text
+    assert "A larger cache" not in text and "Show plans" not in text
+    Job.objects.update(ended_at=at(-10))
+    text = read(person(acme), "my-slowness", key())
+    assert "A larger cache may help." in text and "new cache" not in text
+    large.delete()
+    text = read(person(acme), "my-slowness", key())
+    assert "A larger cache" not in text and "Show plans" not in text
 
 
 def test_a_volume_that_is_fast_has_no_card_on_its_page(acme: Customer) -> None:

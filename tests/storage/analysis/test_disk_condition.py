@@ -166,13 +166,25 @@ def test_a_volume_that_a_neighbour_slows_is_found_in_two_minutes_and_the_neighbo
         "Reads of calm have been slow for 2 min: 24.0 ms on average (20 ms is slow). "
         "In the last sample: 24.0 ms. sdc is 95 % busy: noisy 91.2 %, calm 8.8 %."
     )
-    assert found["calm"].since == at(5)
+    assert (found["calm"].since, found["calm"].until) == (at(5), None)
     assert found["calm"].correction.startswith("noisy uses sdc most.")
     assert found["noisy"].correction == found["calm"].correction
     assert {(each.waits_for, each.is_culprit) for each in found.values()} == {
         ("sdc", True),
         ("sdc", False),
     }
+
+
+def test_the_minute_in_which_a_load_began_does_not_say_how_busy_the_disk_is(
+    neighbours: Neighbours,
+) -> None:
+    neighbours.minutes(5, 5)
+    neighbours.works(30, 5)
+    neighbours.works(30, 60, noisy=6000)
+    neighbours.minutes(1, 24, noisy=6000)
+    assert "sdc is 95 % busy" in neighbours.slow()["calm"].message
+    found = neighbours.explained()
+    assert found.disk is not None and found.disk.busy == 0.95
 
 
 def test_it_lasts_until_the_reads_have_been_well_for_five_minutes(neighbours: Neighbours) -> None:
@@ -182,7 +194,7 @@ def test_it_lasts_until_the_reads_have_been_well_for_five_minutes(neighbours: Ne
     neighbours.minutes(1, 17)
     neighbours.minutes(4, 10)
     last = neighbours.slow()["calm"]
-    assert last.since == begun
+    assert (last.since, last.until) == (begun, at(8))
     assert last.message.startswith(
         "Reads of calm were slow for at least 8 min, until 4 min ago: 16.1 ms on average (slow "
         "from 20 ms until below 15 ms for 5 min). In the last sample: 10.0 ms. sdc was "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from jobs.problems import Problem, ProblemGroup
 from panel.deliveries.alerts.problem_lists import LISTS
 from panel.staff.dashboard.attention import AttentionRow, at_once, items
 from panel.staff.hosts import host_list
-from panel.staff.hosts.problem_rows import AlertMark
+from panel.staff.hosts.problem_rows import AlertMark, problem_rows
 from panel.staff.jobs import job_list
 from panel.staff.volumes import filters
 from storage.problems.all_kinds import KINDS
@@ -40,6 +40,8 @@ def row_of(*problems: Problem, count: int | None = None) -> AttentionRow:
         thing_count=count or len(things),
         is_one_host=len({each.host_key for each in problems}) == 1,
         is_one_correction=len({each.correction for each in problems}) == 1,
+        over_count=sum(each.until is not None for each in problems),
+        until=max((each.until for each in problems if each.until is not None), default=None),
     )
     (row,) = items([group], LISTINGS)
     return row
@@ -95,6 +97,43 @@ def test_each_of_several_degraded_arrays_names_its_failed_disk_up_to_a_bound() -
     assert "sd3 (SAMSUNG, serial S3) has failed" in shown and "sd4" not in shown
     assert "and 3 more" in shown
     assert row_of(degraded(1)).sentences == ()
+
+
+def slow(volume: str, disk: str = "sdc", **fields: Any) -> Problem:
+    words = f"Reads of {volume} have been slow for 3 min. {disk} is 95 % busy: web 92 %."
+    known = {"severity": "warning", "rank": 2, "message": words, "waits_for": disk}
+    return problem("volume_slow", volume, **{**known, **fields})
+
+
+def test_of_several_slow_volumes_each_disk_is_named_with_who_uses_it_most() -> None:
+    there = (slow("mail"), slow("web", is_culprit=True), slow("db", "sdd"))
+    row = row_of(*there)
+    assert row.what == "3 volumes are slow"
+    assert [(subject.key, sentence) for subject, sentence in row.sentences] == [
+        ("web", there[1].message),
+        ("db", there[2].message),
+        ("mail", "Waits for sdc too:"),
+    ]
+    assert row.action.text == "Show volumes"
+    of_one_disk = row_of(*there[:2]).action
+    assert (of_one_disk.url, of_one_disk.text) == ("/volumes/web/slowness", "Why is it slow?")
+
+
+def test_what_is_over_is_said_in_the_past_and_its_time_has_ended() -> None:
+    lately = [NOON + timedelta(minutes=5), NOON + timedelta(minutes=6)]
+    over = [slow("web", until=lately[0]), slow("db", until=lately[1])]
+    row = row_of(*over)
+    assert row.what == "2 volumes were slow, until 12:06 UTC"
+    assert (row.consequence, row.is_about_speed) == ("Their guests waited for the disk.", False)
+    assert row.sentences[1][1] == "Waited for sdc too:"
+    assert ">6 min</time>" in render_to_string("parts/attention.html", {"item": row})
+    partly = row_of(*over, slow("mail", since=lately[0]))
+    assert partly.what == "1 volume slow now, 2 no longer"
+    assert (partly.since, partly.until) == (lately[0], None)
+    assert partly.consequence == "Their guests wait for the disk."
+    (of_host,) = problem_rows(over)
+    assert of_host.message == "2 volumes were slow, until 12:06 UTC"
+    assert of_host.until == lately[1]
 
 
 def test_one_problem_leads_to_the_page_that_settles_it() -> None:

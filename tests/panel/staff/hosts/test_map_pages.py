@@ -24,6 +24,7 @@ from storage.models import (
     LatestSample,
     Placement,
 )
+from storage.naming import new_key, pool_name, room_name
 from tests import make
 from tests.scene import HOSTILE, Scene, scene
 
@@ -60,6 +61,17 @@ def tile(text: str, kind: str) -> str:
     found = re.search(rf'class="tile (tile-{kind}[^"]*)"', text)
     assert found is not None
     return found.group(1)
+
+
+def test_a_cache_that_is_being_made_has_the_name_of_its_volume(staff: Client) -> None:
+    there = scene()
+    key = there.volume.key
+    made = make.lv(pool_name(new_key()), tags=make.tags(key, made="pool"), pvs=("md0",))
+    room = make.lv(room_name(new_key()), tags=make.tags(key, made="room"))
+    facts = make.facts(*there.facts.lvs, made, room)
+    Host.objects.update(facts=make.inventory(facts))
+    text = read(staff, "host-map", there.host.key)
+    assert f"cache of {there.volume.label}, not attached" in text and room.name in text
 
 
 def test_a_volume_is_coloured_by_its_last_sample_and_leads_to_its_page(staff: Client) -> None:

@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from jobs.alerts.alert_judge import judge
 from jobs.models import Alert, Job
+from storage.byte_sizes import MIB
 from storage.models import Host, HostChange, Volume
 from tests import make
 from tests.panel.deliveries.alerts.alert_messages import alert
@@ -68,10 +69,10 @@ def test_the_volumes_page_has_the_same_card_while_it_is_slow(
     admin: Client, neighbours: Neighbours
 ) -> None:
     url = reverse("volume", args=[named("calm").key])
-    page = " ".join(admin.get(url).content.decode().split())
+    page = " ".join(admin.get(url).content.decode().replace("\xa0", " ").split())
     assert page.count("Why is it slow?") >= 1 and "Open as a page" in page
     assert "noisy has 91.2 %" in page
-    assert "Reads have been slow for 6 min" in page
+    assert "Reads have been slow for 6 min." in page and "In the last sample" not in page
     assert "Reads of calm" not in page and ">slow<" not in page
     neighbours.minutes(1, 5)
     with time_machine.travel(at(27), tick=False):
@@ -127,6 +128,41 @@ def test_the_action_is_a_preview_in_one_click(admin: Client, neighbours: Neighbo
     preview = Job.objects.get()
     assert response["Location"] == reverse("job", args=[preview.key])
     assert preview.dry_run and preview.volume == named("noisy")
+
+
+def test_a_job_that_adds_the_cache_takes_the_place_of_the_advice(
+    admin: Client, neighbours: Neighbours
+) -> None:
+    Host.objects.update(hello={"policy": {"vgs": ["vg0"]}}, facts_at=AFTER, last_seen_at=AFTER)
+    assert "Preview a cache of" in card(admin)
+    wish = {"cache": {"size_bytes": 512 * MIB}}
+    job = Job.objects.create(
+        kind="add-cache", host=neighbours.host, volume=named("noisy"), wish=wish
+    )
+    text = card(admin).partition("What helps")[2].partition("What changed before")[0]
+    assert "Preview a cache of 256 MiB: Add a cache of 256 MiB to noisy" not in text
+    assert f'<a href="{reverse("job", args=[job.key])}">Adding a cache to noisy (512' in text
+    assert "to noisy." not in text and "Limit noisy" in text
+    Job.objects.update(state="succeeded", ended_at=at(19))
+    assert "noisy (512" not in card(admin), "it was made before"
+    Job.objects.update(ended_at=at(25))
+    assert "Added a cache to noisy (512" in card(admin)
+
+
+def test_a_volume_smaller_than_every_cache_is_offered_what_the_form_offers(
+    admin: Client, neighbours: Neighbours
+) -> None:
+    Host.objects.update(hello={"policy": {"vgs": ["vg0"]}}, facts_at=AFTER, last_seen_at=AFTER)
+    Volume.objects.update(size_bytes=128 * MIB)
+    text = card(admin).replace("\xa0", " ")
+    assert "Add a cache of 256 MiB to noisy.</strong> 256 MiB holds the whole volume." in text
+    assert "this volume reads again" not in text
+    url = reverse("cache-form", args=[named("noisy").key])
+    form = admin.get(url).content.decode()
+    assert "256 MiB holds the whole volume." in form.replace("\xa0", " ")
+    assert 'name="size_bytes" id="cache-size"' in form and form.count('<option value="') == 1
+    refused = admin.post(url, {"size_bytes": 128 * MIB, "mode": "writethrough"}).content.decode()
+    assert "A cache of 128 MiB is not offered here." in refused and "134217728" not in refused
 
 
 @pytest.mark.parametrize("part", ["volume", "volume-cache"])
@@ -187,9 +223,35 @@ def test_a_disk_has_a_card_of_its_own(admin: Client, neighbours: Neighbours) -> 
         gone = admin.get(reverse("host-busy", args=[neighbours.host.key, "nope"]))
     text = " ".join(response.content.decode().split())
     assert "It has more to do than it can" in text
+    assert "noisy and calm are slow because of it." in text
     assert "noisy has 91.2 % of the I/O time of sdc." in text
     assert "at least" not in text and f"{at(20):%Y-%m-%d %H:%M} UTC" in text
     assert gone.status_code == 404
+
+
+def test_a_disk_that_has_been_busy_for_minutes_is_not_averaged_with_the_quiet_before(
+    admin: Client, neighbours: Neighbours
+) -> None:
+    url = reverse("host-busy", args=[neighbours.host.key, "sdc"])
+    text = " ".join(admin.get(url).content.decode().replace("\xa0", " ").split())
+    assert "Why is sdc slow?" in text and "It has more to do than it can" in text
+    assert '<dd class="num">95 %</dd>' in text and f"{at(20):%Y-%m-%d %H:%M} UTC" in text
+    assert "noisy and calm are slow because of it." in text
+    assert "nothing is to be done" not in text and "not overloaded" not in text
+    neighbours.minutes(4, 5)
+    with time_machine.travel(at(30), tick=False):
+        over = admin.get(url).content.decode()
+    assert "Is sdc slow?" in over and "because of it" not in over
+
+
+def test_a_disk_that_keeps_a_volume_waiting_is_explained_below_the_limit_of_alerts(
+    admin: Client, neighbours: Neighbours
+) -> None:
+    Host.objects.update(busy_percent=97)
+    url = reverse("host-busy", args=[neighbours.host.key, "sdc"])
+    text = " ".join(admin.get(url).content.decode().replace("\xa0", " ").split())
+    assert "Why is sdc slow?" in text and "noisy and calm are slow because of it." in text
+    assert f"{at(20):%Y-%m-%d %H:%M} UTC" in text and "nothing is to be done" not in text
 
 
 def test_a_card_takes_as_many_queries_for_many_users_as_for_few(

@@ -10,11 +10,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job
-from storage.analysis.advice.suggestion import within
 from storage.byte_sizes import GIB, MIB
 from storage.inventory.volume_parts import VolumeUser
 from storage.metrics.rates import CachedBy
 from storage.models import Host, Sample
+from storage.volumes.cache_sizes import within
+from storage.volumes.cache_wish import offered_sizes
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.one_line import on_one_line
 from tests.scene import HOSTILE
@@ -203,12 +205,12 @@ def test_the_best_candidate_is_previewed_from_the_page(client: Client) -> None:
     assert Job.objects.get().dry_run
 
 
-def test_no_cache_is_advised_that_is_larger_than_the_volume() -> None:
-    assert within((256 * MIB, GIB), 128 * MIB) == [128 * MIB]
+def test_no_cache_is_advised_that_is_larger_than_the_volume_but_the_smallest() -> None:
+    assert within((256 * MIB, GIB), 128 * MIB) == [256 * MIB]
     assert within((256 * MIB, GIB), 512 * MIB) == [256 * MIB]
 
 
-def test_a_volume_smaller_than_every_listed_cache_is_advised_one_of_its_own_size(
+def test_a_volume_smaller_than_every_cache_is_advised_the_one_that_the_form_offers(
     staff: Client,
 ) -> None:
     """The page must not say that nothing waits above a table that shows what does."""
@@ -218,10 +220,13 @@ def test_a_volume_smaller_than_every_listed_cache_is_advised_one_of_its_own_size
     shown = page(staff, host.key).split('id="first"')[1].split("</section>")[0]
     assert (
         "Cache mail first" in shown
-        and "a cache of 128 MiB" in shown
+        and "a cache of 256 MiB" in shown
+        and "256 MiB holds the whole volume" in shown
         and "Not possible" not in shown
     )
     assert ">idle<" not in shown
+    row = snapshots_of([volumes["mail"]])[0]
+    assert offered_sizes(row) == [256 * MIB]
 
 
 def test_those_who_hardly_read_from_the_disks_stand_last(staff: Client) -> None:

@@ -73,6 +73,16 @@ def test_a_cache_for_who_uses_the_disk_most_helps_first_then_one_for_the_volume(
     ]
 
 
+def test_no_neighbour_is_the_culprit_who_uses_the_disk_less_than_the_volume() -> None:
+    of = disk((VICTIM, 0.43), (NOISY, 0.3), (THIRD, 0.14), (FOURTH, 0.13))
+    found = explained(of, offer(NOISY, 32), offer(VICTIM, 8))
+    assert found.cause == Cause.NEIGHBOURS
+    assert [(each.help, each.volume_id) for each in found.remedies] == [
+        (Help.ADD_CACHE, VICTIM),
+        (Help.ADD_CACHE, NOISY),
+    ]
+
+
 def test_a_cache_that_is_there_is_enlarged() -> None:
     found = explained(disk((VICTIM, 0.9)), offer(VICTIM, 64, has_cache=True, mode="writeback"))
     assert found.remedies == (

@@ -75,7 +75,13 @@ def test_a_guest_of_libvirt_is_limited_by_a_line_that_a_shell_cannot_misread() -
 def test_that_nothing_helps_is_said_with_the_reason() -> None:
     full = explained(disk((VICTIM, 0.9)), offer(VICTIM, 8, obstacle="No SSD is left."))
     assert staff_words.no_remedy(full) == ""
-    assert staff_words.closed_caches(full, LABELS) == ("No cache for this volume: No SSD is left.",)
+    assert staff_words.closed_caches(full, LABELS) == (
+        "A cache of 8 GiB for this volume is not possible now: No SSD is left.",
+    )
+    none = explained(disk((VICTIM, 0.9)), offer(VICTIM, None, reason="It reads all anew."))
+    assert staff_words.closed_caches(none, LABELS) == (
+        "No cache for this volume: It reads all anew.",
+    )
     assert staff_words.no_remedy(NEIGHBOUR) == ""
     assert "is over when" in staff_words.no_remedy(EVERY[4])
     assert "Without a reason" in staff_words.no_remedy(FEW)
@@ -229,3 +235,18 @@ def test_too_few_figures_are_no_guess() -> None:
     assert customer_words.why_is(FEW) == "There is too little data to name a reason."
     assert staff_words.why_is(FEW, LABELS) == "The figures name no reason."
     assert set(staff_words.LACKS) == set(Lack)
+
+
+def test_volumes_that_are_slow_because_of_a_disk_are_named() -> None:
+    labels = {1: "web12", 2: "mail1", 3: "db7", 4: "crm2"}
+    assert staff_words.who_waits((1,), labels) == "web12 is slow because of it."
+    assert staff_words.who_waits((1, 2, 3, 4), labels) == (
+        "web12, mail1, db7 and 1 more are slow because of it."
+    )
+    assert staff_words.who_waits((), labels) == ""
+
+
+def test_a_new_cache_is_said_of_what_is_over_and_of_what_is_not() -> None:
+    over = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=OVER)
+    assert customer_words.new_cache(over) == "Since then your volume has a new cache."
+    assert customer_words.new_cache(NEIGHBOUR).startswith("Your volume has a new cache:")
