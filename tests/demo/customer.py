@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from panel.models import Order, Proof, ProofState
 from storage.models import CachePlan, Volume
-from tests.demo.admin import finished
+from tests.demo.admin import over, succeeded
 from tests.demo.people import Login
 from tests.demo.visitor import Visitor
 
@@ -30,7 +30,7 @@ class Buyer:
         page = self.visitor.send(page, plan.key)
         order = Order.objects.filter(volume=volume).select_related("job").latest("pk")
         assert order.job is not None
-        finished(order.job)
+        succeeded(over(order.job))
         return order
 
 
