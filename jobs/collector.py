@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final
@@ -52,6 +52,8 @@ MOST_TOGETHER: Final = 64
 DISKS_EVERY: Final = timedelta(minutes=45)
 DISKS_AT_ONCE: Final = 64
 """Hosts of one round; the round after five minutes has the next ones."""
+INVENTORY_LATE: Final = timedelta(minutes=6)
+"""An inventory is read every five minutes: an older one was not answered."""
 DISKS_DEADLINE_SECONDS: Final = 180.0
 """Above the agent's own limit for all disks together, below the pause between two rounds."""
 
@@ -225,8 +227,8 @@ def _store(answers: Sequence[_Answer]) -> int:
         host = given.host
         if isinstance(recorded, Recorded):
             stored.append(host)
-            is_changed = _is_changed(host, recorded.inventory_digest)
-            if recorded.unknown_lv_uuids or is_changed or _restarted(host, replies[host.pk]):
+            is_unread = _is_unread(host, recorded.inventory_digest, now)
+            if recorded.unknown_lv_uuids or is_unread or _restarted(host, replies[host.pk]):
                 notify_workers.host(host.pk)
         elif isinstance(recorded, BadHostData):
             contact.note_failure(host, BadReply(host.name, str(recorded)))
@@ -269,12 +271,19 @@ def _is_away(error: Exception) -> bool:
     return isinstance(error, OperationalError | InterfaceError) and not database.is_usable()
 
 
-def _is_changed(host: Host, inventory_digest: str) -> bool:
-    """Whether the host's parts differ from its last sample; its inventory says how. Samples from
-    before this process are unknown; the inventory is read every few minutes anyway."""
+def _is_unread(host: Host, inventory_digest: str, now: datetime) -> bool:
+    """Whether no inventory was read since the host's parts changed, or for long: a failing disk
+    makes LVM's reports late, so each round asks again. Samples from before this process are
+    unknown."""
     before = _inventory_digests.get(host.pk)
     _inventory_digests[host.pk] = inventory_digest
-    return before is not None and before != inventory_digest
+    if before is not None and before != inventory_digest:
+        Host.objects.filter(pk=host.pk).update(parts_changed_at=now)
+        return True
+    if host.facts_at is None:
+        return False
+    is_behind = host.parts_changed_at is not None and host.facts_at < host.parts_changed_at
+    return is_behind or host.facts_at < now - INVENTORY_LATE
 
 
 def _restarted(host: Host, reply: Reply) -> bool:

@@ -30,8 +30,10 @@ OF_ALL_HOSTS: Final = 0
 DISKS_UNREAD: Final = timedelta(days=1)
 """For so long the disks of a host may stay unread."""
 
-INVENTORY_UNREAD: Final = timedelta(minutes=15)
-"""For so long the inventory of a host may stay unread: three rounds."""
+INVENTORY_UNREAD: Final = timedelta(minutes=10)
+"""For so long the inventory of a host may stay unread: one round and several repetitions."""
+CHANGE_UNREAD: Final = timedelta(minutes=1)
+"""And for so long after its samples showed a change."""
 
 # The details are what the words of a problem need and no inventory has.
 STATE: Final = """
@@ -70,12 +72,18 @@ CROSS JOIN LATERAL (
 WHERE host.state = 'active' AND host.error = '{}' AND host.last_seen_at >= %(silent)s
     AND (activity.at IS NULL OR activity.at < %(silent)s) AND placed.due < %(silent)s
 """
-# Samples come, but LVM's reports may be blocked by a disk.
+# Samples come, but a disk may block LVM's reports. What a change was, only an inventory says.
 OLD_INVENTORY: Final = """
-SELECT id, 'inventory_unread', 'warning', coalesce(facts_at, created_at), '', '', NULL, '', '',
-    '{}'::jsonb
-FROM storage_host WHERE state = 'active' AND error = '{}' AND last_seen_at >= %(silent)s
-    AND coalesce(facts_at, created_at) < %(old_inventory)s
+SELECT id, CASE WHEN is_changed THEN 'change_unread' ELSE 'inventory_unread' END,
+    CASE WHEN is_changed THEN 'error' ELSE 'warning' END,
+    CASE WHEN is_changed THEN parts_changed_at ELSE read_at END, '', '', NULL, '', '',
+    jsonb_build_object('why',
+        coalesce(nullif(rtrim(refresh_error->>'message', '.'), ''), 'no answer so far'))
+FROM storage_host CROSS JOIN LATERAL (SELECT coalesce(facts_at, created_at) AS read_at) inventory
+CROSS JOIN LATERAL (SELECT coalesce(
+    parts_changed_at > read_at AND parts_changed_at < %(old_change)s, false) AS is_changed) change
+WHERE state = 'active' AND error = '{}' AND last_seen_at >= %(silent)s
+    AND (is_changed OR read_at < %(old_inventory)s)
 """
 # The inventory shrank where most is missing, or all of a group of several volumes.
 MISSING: Final = """
@@ -449,6 +457,7 @@ def _fetch(query: str, at: datetime, **more: list[Any] | int) -> list[tuple[Any,
         "kernels": _listed_since("kernel_changed", at),
         "unread": at - DISKS_UNREAD,
         "old_inventory": at - INVENTORY_UNREAD,
+        "old_change": at - CHANGE_UNREAD,
         "from_inventory": [each.code for each in KINDS.values() if each.is_also_reported],
         "passing": [each.code for each in KINDS.values() if each.is_expected_during_jobs],
         "at_risk": sorted(AT_RISK),

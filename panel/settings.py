@@ -144,6 +144,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "panel.http.unparted_figures.FigureMiddleware",
 ]
 
 ROOT_URLCONF = "panel.urls"

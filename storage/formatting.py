@@ -14,7 +14,9 @@ from storage.language import figure
 NOTHING = "-"
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 MINUTE, HOUR, DAY = 60, 3600, 86400
-BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|h|d|(?:[KMGTP]i)?B(?:/s)?)(?![\w-]))")
+UNITS = r"(?:%|(?:ms|s|min|h|d|IOPS|(?:[KMGTP]i?)?B(?:/s)?)(?![\w-]))"
+"""What follows a number, as a regular expression."""
+BEFORE_UNIT = re.compile(rf"(?<=\d) (?={UNITS})")
 
 
 def _number(value: object) -> float | None:
@@ -76,8 +78,8 @@ def points(value: object) -> str:
 
 
 def unbroken(text: object) -> str:
-    """A text in which no line ends between a number and its unit. For pages alone: what programs
-    read has plain spaces."""
+    """A text in which no line ends between a number and its unit: for texts that a script puts in a
+    page. HTML is made so as a whole (`panel.http.unparted_figures`)."""
     return BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", str(text))
 
 

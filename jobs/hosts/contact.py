@@ -15,7 +15,13 @@ from django.db.models.functions import Now
 from jobs import transport
 from jobs.hosts.trust import quarantine
 from jobs.transport import DEADLINE_SECONDS
-from jobs.transport.errors import AnswerTimeout, HostKeyChanged, NotActive, TransportError
+from jobs.transport.errors import (
+    AgentFailed,
+    AnswerTimeout,
+    HostKeyChanged,
+    NotActive,
+    TransportError,
+)
 from jobs.transport.key_encryption import CannotUnseal
 from jobs.transport.replies import Reply
 from storage.compiled_query import CompiledQuery
@@ -105,12 +111,12 @@ def note_contacts(hosts: Sequence[Host]) -> None:
 
 
 def note_failure(host: Host, error: TransportError) -> None:
-    """Record the error; a changed key quarantines the host at once. A late answer, or a process
-    without keys, says nothing of a host that another contact hears: an inventory that stays unread
-    is a problem of its own (`jobs.problems`)."""
+    """Record the error; a changed key quarantines the host at once. A late answer, an agent that
+    could not look at everything, or a process without keys says nothing of a host that another
+    contact hears: an inventory that stays unread is a problem of its own (`jobs.problems`)."""
     # Compare with the key of this contact: a late failure is void once a person accepted another.
     judged = Host.objects.filter(pk=host.pk, host_key=host.host_key, state=HostState.ACTIVE)
-    if isinstance(error, AnswerTimeout | CannotUnseal):
+    if isinstance(error, AnswerTimeout | AgentFailed | CannotUnseal):
         judged = judged.exclude(last_seen_at__gt=Now() - timedelta(seconds=silent_seconds()))
     if isinstance(error, HostKeyChanged):
         quarantine(judged, error, error.seen_key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,8 @@ from storage.discovery.ingest import apply_hello
 from storage.host_data import BadHostData, decoded
 from storage.models import Host
 from storage.naming import AGENT_PATH
+
+log = logging.getLogger(__name__)
 
 PROBLEMS_LIMIT = 50
 SUBJECT_LIMIT = 255
@@ -51,8 +54,8 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 def refresh(host: Host) -> bool:
-    """Ask for hello, then the inventory; False where the host could not be asked (its record says
-    why)."""
+    """Ask for hello, then the inventory; False where that came to nothing, and the host's record
+    then says why."""
     try:
         before = database_now()
         reply = contact.ask(host, "hello")
@@ -65,8 +68,11 @@ def refresh(host: Host) -> bool:
         facts = read_facts(host)
         follow_arrays(host, facts, database_now())
     except TransportError as error:
+        log.warning("refresh of host %s: %s", host.name, error)
         contact.note_failure(host, error)
+        Host.objects.filter(pk=host.pk).update(refresh_error=error.to_json())
         return False
+    Host.objects.filter(pk=host.pk).exclude(refresh_error={}).update(refresh_error={})
     return True
 
 

@@ -124,9 +124,11 @@ def learned(cost: Cost, steps: Sequence[PlannedStep], past: Sequence[PastStep]) 
     if not past:
         return cost
     by_verb: dict[str, list[PastStep]] = defaultdict(list)
+    jobs_by_verb: dict[str, set[int]] = defaultdict(set)
     steps_by_job: dict[int, list[PastStep]] = defaultdict(list)
     for each in past:
         by_verb[each.verb].append(each)
+        jobs_by_verb[each.verb].add(each.job)
         steps_by_job[each.job].append(each)
     between = [
         max(0.0, done[0].job_seconds - sum(step.seconds for step in done)) / len(done)
@@ -140,7 +142,7 @@ def learned(cost: Cost, steps: Sequence[PlannedStep], past: Sequence[PastStep]) 
         ),
         between_seconds=median(between) * len(steps),
         slowest_between_seconds=max(between) * len(steps),
-        past_jobs=len(steps_by_job),
+        past_jobs=len({job for step in steps for job in jobs_by_verb[step.verb]}),
     )
 
 

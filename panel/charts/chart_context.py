@@ -143,11 +143,18 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "now": now,
             "refresh_seconds": min(point_seconds, 60),
             "longest_seconds": round(LONGEST.total_seconds()),
-            "point_seconds": point_seconds,
-            "is_averaged": point_seconds > settings.TIERCEL_SAMPLE_SECONDS,
+            "point_note": "" if subject.plain else _point_note(point_seconds),
             "first_point_seconds": 2 * point_seconds,
         }
     }
+
+
+def _point_note(point_seconds: int) -> str:
+    """What one point is of, for staff."""
+    sooner = " A shorter period has data sooner." * (
+        point_seconds > settings.TIERCEL_SAMPLE_SECONDS
+    )
+    return f"Each data point covers {seconds(point_seconds)}.{sooner}"
 
 
 def series_answer(subject: ChartSubject, request: HttpRequest) -> HttpResponse:

@@ -34,7 +34,8 @@ class SpeedSummary:
     """`word` is the answer, `text` why. `icon` is a name of `templates/icons`. `figure` is what a
     read takes, "" where it is unknown; `why_none` then gives the reason in a few words, for a list.
     `waits_for_disk`: it has no cache, and its reads wait for a slow disk. `is_slow`: the judge that
-    staff's alerts have calls it slow."""
+    staff's alerts have calls it slow, and `figure` is of that time: `figure_span`, "" for the
+    hour."""
 
     tone: Tone
     icon: str
@@ -44,6 +45,7 @@ class SpeedSummary:
     why_none: str = ""
     waits_for_disk: bool = False
     is_slow: bool = False
+    figure_span: str = ""
 
 
 def summarise_speed(
@@ -94,6 +96,7 @@ def _slow(slow: SlowTime, *, waits_for_disk: bool) -> SpeedSummary:
         ms(slow.average_ms),
         waits_for_disk=waits_for_disk,
         is_slow=True,
+        figure_span=gettext("over {span}").format(span=seconds(slow.seconds)),
     )
 
 

@@ -177,6 +177,14 @@ class GroupAllocation:
         return sum(bool(each.unknown and each.now.size_bytes) for each in self.shares)
 
     @property
+    def counts_writes(self) -> bool:
+        """Whether it is known of any cache, or of any that is proposed, what it writes."""
+        return any(
+            not each.unknown and (each.now.size_bytes or each.proposed.size_bytes)
+            for each in self.shares
+        )
+
+    @property
     def is_known(self) -> bool:
         """Whether any volume has a forecast."""
         return self.unknown_count < len(self.shares)

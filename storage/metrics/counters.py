@@ -16,7 +16,6 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from storage.cache_counts import COUNTERS, BcacheCounts, DmCacheCounts
 from storage.host_data import (
     U32,
     U64,
@@ -28,6 +27,7 @@ from storage.host_data import (
     converted,
     decoded,
 )
+from storage.inventory.cache_counts import COUNTERS, BcacheCounts, DmCacheCounts
 
 TEXT_LIMIT: Final = 255
 DEVICES_LIMIT: Final = 1024

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from django.conf import settings
 from django.utils import timezone
 
-from storage.cache_counts import COLUMNS
+from storage.inventory.cache_counts import COLUMNS
 from storage.metrics.buckets import BANDED, SIZES, Buckets, Figures
 from storage.metrics.rates.figure_columns import (
     HIT_RATES,
@@ -72,10 +72,11 @@ UNITS: Final = {
     "cache_size_bytes": "B",
 }
 COUNTER_RATES: Final = {
-    f"{column}_per_s": column
-    for column, each in COLUMNS.items()
-    if each.has_rate and f"{column}_per_s" not in UNITS
+    f"{name}_per_s": name
+    for name, each in COLUMNS.items()
+    if each.has_rate and f"{name}_per_s" not in UNITS
 }
+"""Of caches, but for those that hosts and the fleet have too."""
 INSIDE_UNITS: Final = {
     "bypass_share": "ratio",
     "metadata_share": "ratio",
@@ -83,11 +84,11 @@ INSIDE_UNITS: Final = {
     "flush_ms": "ms",
     "discards_per_s": "1/s",
     "suspended_share": "ratio",
-    **{name: "1/s" for name in COUNTER_RATES},
+    **dict.fromkeys(COUNTER_RATES, "1/s"),
 }
 """For staff: the share of accesses that went by a cache (bcache), how full its metadata was
 (dm-cache), flushes with how long one took, discards, the share of the time in which I/O was
-frozen, and what caches count beside what is in `UNITS`."""
+frozen, and the `COUNTER_RATES`."""
 LEGS: Final = {"hdd_leg": "slow_latency_counts", "ssd_leg": "fast_latency_counts"}
 """The histograms of latencies below a cache: on the volume's own disk, and on the cache's SSD."""
 LEG_UNITS: Final = {f"{leg}_{name[8:]}": "ms" for leg in LEGS for name in QUANTILES}

@@ -113,6 +113,8 @@ class HostQuerySet(models.QuerySet["Host"]):
         "facts_at",
         "problems",
         "error",
+        "refresh_error",
+        "parts_changed_at",
         "last_seen_at",
         "updated_at",
         "facts_digest",
@@ -169,6 +171,10 @@ class Host(models.Model):
     facts_digest = models.CharField(max_length=32, db_default="", editable=False)
     problems = models.JSONField(default=list, blank=True)
     error = models.JSONField(default=dict, blank=True)
+    refresh_error = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField()), blank=True
+    )
+    parts_changed_at = models.DateTimeField(null=True, blank=True)
     last_seen_at = models.DateTimeField(null=True, blank=True)
     maintenance_since = models.DateTimeField(null=True, blank=True)
     maintenance_until = models.DateTimeField(null=True, blank=True)

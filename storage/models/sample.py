@@ -1,8 +1,8 @@
 """Samples: one row per volume and interval, and one row per volume with the last one.
 
 The columns of an interval are those of `storage.metrics.rates.Delta`, of `Gauges`, and of what
-caches count (`storage.cache_counts`): sums, never rates, so that every figure over any time is one
-sum over another.
+caches count (`storage.inventory.cache_counts`): sums, never rates, so that every figure over any
+time is one sum over another.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 
-from storage.cache_counts import COLUMNS
+from storage.inventory.cache_counts import COLUMNS
 from storage.models.host import Host
 from storage.models.volume import Volume
 

@@ -86,11 +86,23 @@ HOST_KINDS: Final = (
         way="refresh",
     ),
     ProblemKind(
+        "change_unread",
+        "Change not read",
+        "The parts of {count} hosts changed, and their inventories cannot be read",
+        "A disk, a leg of an array or a cache came, went or failed; pages show the state before.",
+        message="Parts of the host changed {lasted} ago, and no inventory has been read since: "
+        "{why}.",
+        correction="On the host: cat /proc/mdstat; dmesg | tail -50. A failing disk blocks LVM's "
+        "reports. Then refresh the host.",
+        hold_seconds=30,
+        way="refresh",
+    ),
+    ProblemKind(
         "inventory_unread",
         "Inventory not read",
-        "{count} hosts answer, but their inventory cannot be read",
+        "The inventories of {count} hosts cannot be read",
         "Pages show volumes and disks as they were, and jobs may be refused.",
-        message="The host answers, but its inventory has not been read for {lasted}.",
+        message="Samples arrive, but no inventory has been read for {lasted}: {why}.",
         correction="Look for processes in state D on the host (a failing disk blocks LVM's "
         "reports), then refresh the host.",
         hold_seconds=120,

@@ -19,7 +19,6 @@ from storage.formatting import (
     size,
     speed,
     thousands,
-    unbroken,
 )
 from storage.language import gettext
 
@@ -28,7 +27,6 @@ OLD = '<span class="visually-hidden">{}</span>'
 register = template.Library()
 for figure in (size, speed, iops, ms, percent, points, share, seconds, thousands):
     register.filter(figure)
-register.filter(unbroken, is_safe=True)
 
 
 def stamp(at: datetime, pattern: str = "%Y-%m-%d %H:%M %Z") -> str:

@@ -59,6 +59,12 @@ def has_mirror(facts: HostFacts, vg_uuid: str) -> bool:
     return any(pv.redundant for pv in facts.pvs_of(vg_uuid, "fast"))
 
 
+def degraded_mirrors(facts: HostFacts, vg_uuid: str) -> list[str]:
+    """Names of the group's SSD arrays that would survive a failure if they were whole."""
+    fast = facts.pvs_of(vg_uuid, "fast")
+    return [pv.name for pv in fast if pv.redundant and not is_safe(pv) and not pv.missing]
+
+
 def is_safe(pv: PhysicalVolume) -> bool:
     """True where the device below may die without losing unwritten data."""
     return pv.redundant and pv.healthy and not pv.missing

@@ -65,7 +65,7 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     follow(tab, "shop disk")
     show_plans(tab)
     follow(tab, f"Order {boost.name}")
-    changed(tab, machine, "Order for 4.90 EUR a month")
+    changed(tab, machine, "Order for 4.90\xa0EUR a month")
     bought = Job.objects.order_by("id").last()
     assert bought is not None
     assert (bought.kind, bought.state, bought.origin) == (

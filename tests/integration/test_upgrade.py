@@ -103,7 +103,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
         show_plans(tab)
         expect(tab.locator("#today")).to_contain_text("of data")
         follow(tab, f"Order {of.small.name}")
-        first = changed(tab, machine, "Order for 4.90 EUR a month")
+        first = changed(tab, machine, "Order for 4.90\xa0EUR a month")
         job = first.job
         assert job is not None
         assert (job.kind, job.state, job.origin) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
@@ -127,7 +127,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
         # A bigger one, and back to the first.
         tab.goto(f"{panel.url}/my/volumes/{of.volume.key}/plan")
         follow(tab, f"Order {of.large.name}")
-        second = changed(tab, machine, "Order for 7.90 EUR a month")
+        second = changed(tab, machine, "Order for 7.90\xa0EUR a month")
         marked(tab, of.small.name, of.large.name)
         tab.goto(f"{panel.url}/my/orders/{second.key}/")
         follow(tab, "Undo order")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import DataError, OperationalError, connection
+from django.db.models.functions import Now
 from pytest_django import Settings
 
 from jobs import collector, notify_workers, tasks
@@ -417,4 +418,20 @@ def test_a_host_that_has_lost_something_is_read_anew_at_once(
             there.disks.pop()
     for _ in range(2):
         collector.collect(0)
-    assert sent == [("host", host.pk)]
+    assert sent == 2 * [("host", host.pk)], "the first reading may have come to nothing"
+    host.refresh_from_db()
+    assert host.facts_at < host.parts_changed_at
+    assert refresh.refresh(host)
+    collector.collect(0)
+    assert sent == 2 * [("host", host.pk)]
+
+
+def test_an_inventory_that_was_not_answered_is_asked_for_again(
+    fake_server: FakeServer, sent: list[tuple[str, int]]
+) -> None:
+    host = fake_record(fake_server)
+    assert refresh.refresh(host)
+    for minutes in (5, 7, 8):
+        Host.objects.filter(pk=host.pk).update(facts_at=Now() - timedelta(minutes=minutes))
+        collector.collect(0)
+    assert sent == 2 * [("host", host.pk)]

@@ -101,11 +101,27 @@ def test_a_host_without_samples_is_one_once_it_has_had_volumes_for_some_rounds()
 
 
 def test_a_host_that_answers_and_whose_inventory_stays_unread_has_a_problem() -> None:
-    assert codes(host(facts_at=NOW() - timedelta(minutes=14))) == []
-    (problem,) = problems(host(facts_at=NOW() - timedelta(minutes=16)))
+    assert codes(host(facts_at=NOW() - timedelta(minutes=9))) == []
+    (problem,) = problems(host(facts_at=NOW() - timedelta(minutes=11)))
     assert (problem.code, problem.severity) == ("inventory_unread", "warning")
-    assert "its inventory has not been read for 16 min" in problem.message
+    assert problem.message == (
+        "Samples arrive, but no inventory has been read for 11 min: no answer so far."
+    )
+    why = {"message": "web12: LVM did not answer within 10 s."}
+    (problem,) = problems(host(facts_at=NOW() - timedelta(minutes=11), refresh_error=why))
+    assert problem.message.endswith("for 11 min: web12: LVM did not answer within 10 s.")
     assert codes(host(facts_at=NOW() - LONG_AGO, last_seen_at=NOW() - LONG_AGO)) == ["silent"]
+
+
+def test_a_change_of_which_no_inventory_tells_is_an_error() -> None:
+    def changed(ago: timedelta) -> Host:
+        return host(facts_at=NOW() - timedelta(minutes=4), parts_changed_at=NOW() - ago)
+
+    assert codes(changed(timedelta(seconds=50))) == []
+    assert codes(changed(timedelta(minutes=5))) == [], "it was read since"
+    (problem,) = problems(changed(timedelta(minutes=3)))
+    assert (problem.code, problem.severity) == ("change_unread", "error")
+    assert problem.message.startswith("Parts of the host changed 3 min ago, and no inventory")
 
 
 def test_of_a_host_that_does_not_answer_no_samples_are_missed() -> None:

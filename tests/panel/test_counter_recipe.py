@@ -11,7 +11,13 @@ from django.utils import timezone
 
 from panel.api.exposition.volume_metrics import read_volumes, volume_text
 from storage.agent.facts.counter_sample import sample
-from storage.cache_counts import COLUMNS, COUNTERS, BcacheCounts, CacheCounts, DmCacheCounts
+from storage.inventory.cache_counts import (
+    COLUMNS,
+    COUNTERS,
+    BcacheCounts,
+    CacheCounts,
+    DmCacheCounts,
+)
 from storage.metrics.samples.columns import INTERVAL
 from storage.metrics.series import series
 from storage.models import LatestSample

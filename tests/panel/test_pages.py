@@ -98,7 +98,7 @@ def test_home_lists_hosts_and_jobs_that_need_a_person(staff: Client) -> None:
 
 def test_home_names_a_silent_host(staff: Client) -> None:
     scene(host={"last_seen_at": timezone.now() - timedelta(hours=2)})
-    assert "Silent for 2 h" in staff.get(reverse("home")).content.decode()
+    assert "Silent for 2\xa0h" in staff.get(reverse("home")).content.decode()
 
 
 def test_home_says_when_nothing_needs_a_person(staff: Client) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -19,7 +18,7 @@ from panel.staff.dashboard.fleet_summary import top_volumes
 from panel.staff.dashboard.heat_map import LAST_DAY, LATENCY
 from panel.staff.kiosk.screen import screen_of
 from panel.staff.volumes.list_pages import volume_rows
-from storage.models import Host, HostOutline, Volume
+from storage.models import Customer, Host, HostOutline, Volume
 from storage.volumes.slow_volumes import slow_counts
 from tests import make
 from tests.proven import prove, sign_in
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def there() -> Iterator[Neighbours]:
+def there() -> Neighbours:
     """A host with `calm`, a volume of a customer, and `noisy`, which does nothing here."""
     neighbours = Neighbours(make.host(name="stor-1", last_seen_at=NOON))
     HostOutline.objects.create(host=neighbours.host, slow_total_bytes=1 << 40)
@@ -37,10 +36,7 @@ def there() -> Iterator[Neighbours]:
     customer.members.create(user=owner, role="owner")
     Volume.objects.filter(label="calm").update(customer=customer)
     neighbours.minutes(5, 5)
-    with time_machine.travel(at(5), tick=False) as now:
-        neighbours.minutes_go = lambda: now.move_to(at(neighbours.minute) + timedelta(seconds=5))
-        neighbours.minutes_go()
-        yield neighbours
+    return neighbours
 
 
 def said(there: Neighbours) -> dict[str, bool]:
@@ -49,7 +45,8 @@ def said(there: Neighbours) -> dict[str, bool]:
     Host.objects.update(last_seen_at=timezone.now())
     admin = make.staff_user()
     staff = sign_in(Client(), admin)
-    owner = volume.customer.members.get().user
+    acme = Customer.objects.get()
+    owner = acme.members.get().user
     customer = Client()
     customer.force_login(owner)
     prove(customer, owner)
@@ -82,7 +79,7 @@ def said(there: Neighbours) -> dict[str, bool]:
         "map of hosts": tile(page(staff, "hosts-map"), "stor-1") == "4",
         "overview": any(each.is_slow for each in top),
         "screen": screen.slow_keys == {host.key},
-        "customer of staff": "Why is it slow?" in page(staff, "customer", volume.customer.key),
+        "customer of staff": "Why is it slow?" in page(staff, "customer", acme.key),
         "portal, volume": "Slow" in own.partition('id="glance-title"')[2].partition("</h2>")[0],
         "portal, card": "Why is it slow?" in own,
         "portal, list": "Why is it slow?" in listed,
@@ -91,8 +88,8 @@ def said(there: Neighbours) -> dict[str, bool]:
 
 def agreed(there: Neighbours) -> bool:
     """What all places say."""
-    there.minutes_go()
-    found = said(there)
+    with time_machine.travel(at(there.minute) + timedelta(seconds=5), tick=False):
+        found = said(there)
     assert len(set(found.values())) == 1, found
     return found["alert"]
 

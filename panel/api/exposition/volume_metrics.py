@@ -15,8 +15,8 @@ from django.db import connection
 
 from panel.api.exposition.metric_text import MetricFamily, head, labels_text, written
 from storage.byte_sizes import SECTOR_BYTES
-from storage.cache_counts import COLUMNS, CacheCounter, by_column
 from storage.host_data import BadHostData
+from storage.inventory.cache_counts import COLUMNS, CacheCounter, by_column
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
     DiskCounters,
@@ -177,15 +177,21 @@ def _disk(
     return _family(f"volume_{name}", "counter", text, of)
 
 
-def _counter(column: str, counter: CacheCounter) -> tuple[MetricFamily, Value]:
+def _counted(column: str, counter: CacheCounter) -> tuple[MetricFamily, Value]:
     def of(row: VolumeReading) -> float | None:
         return row.counts.get(column)
 
     return _family(f"cache_{column}_total", "counter", counter.text, of)
 
 
-def _leg(disk: DiskCounters | None, name: str) -> float | None:
-    return getattr(disk, name) * SECTOR_BYTES if disk is not None else None
+def _leg(leg: str, done: Literal["read", "written"], text: str) -> tuple[MetricFamily, Value]:
+    sectors = "read_sectors" if done == "read" else "write_sectors"
+
+    def of(row: VolumeReading) -> float | None:
+        disk = getattr(row, leg)
+        return getattr(disk, sectors) * SECTOR_BYTES if disk is not None else None
+
+    return _family(f"cache_{leg}_{done}_bytes_total", "counter", text, of)
 
 
 VOLUME_FAMILIES: Final = (
@@ -223,31 +229,11 @@ VOLUME_FAMILIES: Final = (
         "Bytes that only the cache has (dirty).",
         lambda row: row.dirty_bytes,
     ),
-    *(_counter(column, each) for column, each in COLUMNS.items() if each.text),
-    _family(
-        "cache_slow_read_bytes_total",
-        "counter",
-        "Bytes read from the slow disk below the cache.",
-        lambda row: _leg(row.slow, "read_sectors"),
-    ),
-    _family(
-        "cache_slow_written_bytes_total",
-        "counter",
-        "Bytes written to the slow disk below the cache.",
-        lambda row: _leg(row.slow, "write_sectors"),
-    ),
-    _family(
-        "cache_fast_read_bytes_total",
-        "counter",
-        "Bytes read from the SSD.",
-        lambda row: _leg(row.fast, "read_sectors"),
-    ),
-    _family(
-        "cache_fast_written_bytes_total",
-        "counter",
-        "Bytes written to the SSD.",
-        lambda row: _leg(row.fast, "write_sectors"),
-    ),
+    *(_counted(column, each) for column, each in COLUMNS.items() if each.text),
+    _leg("slow", "read", "Bytes read from the slow disk below the cache."),
+    _leg("slow", "written", "Bytes written to the slow disk below the cache."),
+    _leg("fast", "read", "Bytes read from the SSD."),
+    _leg("fast", "written", "Bytes written to the SSD."),
 )
 INFO: Final = MetricFamily(
     "tiercel_volume_info", "gauge", "1, with the names of the volume. Join on volume."

@@ -96,9 +96,9 @@ class HostPurchase:
         """In a sentence."""
         saved = self.of.size.saved_seconds_per_day
         gain = f"; it would save {hours_text(saved)} of waiting a day" if saved is not None else ""
-        return (
-            f"{self.wanted.reasons}, {self.space.room:,} fit{'s' * (self.space.room == 1)}{gain}."
-        )
+        room = self.space.room
+        fits = f"{room:,} fit{'s' * (room == 1)}" if room else "none fits"
+        return f"{self.wanted.reasons}, {fits}{gain}."
 
 
 def wanted_words(wanted: HostDemand, lacking: int | None) -> str:

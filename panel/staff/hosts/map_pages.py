@@ -34,7 +34,7 @@ from storage.volumes.slow_limit import SlowLimits
 from storage.volumes.slow_volumes import slow_counts, slow_times
 
 LASTING: Final = f" for {SLOW_MINUTES} min"
-OWN_LIMITS: Final = f"{LASTING}, or the limit of its plan"
+OWN_LIMITS: Final = f" (a volume:{LASTING}, or by the limit of its plan)"
 
 
 def host_map_context(user: Person, host: Host, facts: HostFacts) -> dict[str, Any]:

@@ -38,11 +38,13 @@ from storage.planner.host_wish import read_host_wish
 from storage.planner.kernel_faults import PresentFault, met_by
 from storage.planner.wish import Wish
 from storage.stored_inventory import inventory_of
+from storage.volumes.cache_sizes import degraded_mirrors
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import WishChange, changes, gains
 
 POLL_SECONDS = {State.QUEUED: 1, State.RUNNING: 1, State.WAITING: 2, State.NEEDS_ATTENTION: 5}
 """How often a page refreshes. Only a person changes a job that needs attention."""
+MAKES_CACHE = (Kind.ADD_CACHE, Kind.REPLACE_CACHE)
 SOON_SECONDS = 3
 """Before that, a rate is a guess."""
 
@@ -99,6 +101,7 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
         "changes": _changes(job, row),
         "cost": estimate_of(job, steps) if can_apply else None,
         "faults": _faults(job, steps) if can_apply else (),
+        "degraded_mirrors": _degraded_mirrors(job, row) if can_apply and steps else [],
         "poll_seconds": POLL_SECONDS.get(State(job.state)),
         "can_apply": can_apply,
         "may_apply": may(request.user, right_to(job)),
@@ -118,6 +121,13 @@ def _faults(job: Job, steps: Sequence[Step]) -> tuple[PresentFault, ...]:
     facts = inventory_of(job.host)
     planned = [PlannedStep(step.verb, step.args, step.expect, step.title) for step in steps]
     return tuple(met_by(planned, facts)) if facts is not None else ()
+
+
+def _degraded_mirrors(job: Job, row: VolumeSnapshot | None) -> list[str]:
+    """SSD arrays that lack a disk, of a preview that makes a cache there."""
+    if job.kind not in MAKES_CACHE or row is None or row.facts is None or row.placement is None:
+        return []
+    return degraded_mirrors(row.facts, row.placement.vg_uuid)
 
 
 def wait_of(job: Job, running: Step | None) -> WaitingReason | None:

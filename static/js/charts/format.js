@@ -27,7 +27,7 @@ export const unitOf = (scale, values) => {
 
 export { number };
 
-export const withUnit = (text, unit) => (unit.startsWith("/") ? text + unit : `${text} ${unit}`);
+export const withUnit = (text, unit) => (unit.startsWith("/") ? text + unit : `${text}\u00a0${unit}`);
 
 // Times are those of the browser's zone or UTC as the URL says, or else as the person chose before,
 // which is remembered.

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any, Final, TypeVar
 
 from storage.byte_sizes import SECTOR_BYTES
-from storage.cache_counts import COUNTERS, BcacheCounts, Bound, CacheCounts, DmCacheCounts
+from storage.inventory.cache_counts import COUNTERS, BcacheCounts, Bound, CacheCounts, DmCacheCounts
 from storage.metrics.counters import BcacheCounters, DiskCounters, DmCacheCounters, VolumeCounters
 from storage.metrics.rates.disk import HALF, SLACK_IO, WRAP, subtract
 from storage.metrics.rates.gaps import GapReason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from storage.cache_counts import by_column
+from storage.inventory.cache_counts import by_column
 from storage.metrics.counters import DiskCounters, Latency, VolumeCounters
 from storage.metrics.rates.cache_delta import (
     CacheDelta,
@@ -76,7 +76,9 @@ class Delta:
         }
 
 
-_OF_DISK: Final = tuple(each.name for each in fields(Delta) if "cache" not in each.name)
+_OF_DISK: Final = tuple(
+    each.name for each in fields(Delta) if each.name not in ("cache", "cache_gap")
+)
 _OF_LEGS: Final = tuple(each.name for each in fields(CacheDelta) if each.name != "counts")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from django.utils import timezone
 
-from storage.cache_counts import COLUMNS
+from storage.inventory.cache_counts import COLUMNS
 from storage.metrics.rates import CachedBy, Sums
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
 from storage.metrics.rates.figure_columns import Line, Rates

@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from storage.cache_counts import COLUMNS
+from storage.inventory.cache_counts import COLUMNS
 from storage.metrics.counters import BUCKETS
 from storage.metrics.rates import Gauges
 from storage.models.device import DeviceInterval

@@ -16,8 +16,16 @@ from pytest_django import Settings
 from jobs import notify_workers, transport
 from jobs.hosts import contact
 from jobs.hosts.trust import accept_fingerprint, key_fingerprint
-from jobs.transport.errors import AnswerTimeout, HostKeyChanged, NotActive, Unreachable
+from jobs.transport.errors import (
+    AgentFailed,
+    AnswerTimeout,
+    HostKeyChanged,
+    NotActive,
+    TransportError,
+    Unreachable,
+)
 from jobs.transport.key_encryption import CannotUnseal
+from jobs.transport.replies import AgentError
 from storage.models import Host
 from storage.models.host import HostState, silent_seconds
 from storage.planner import Refused
@@ -200,14 +208,22 @@ def test_a_process_without_keys_says_nothing_of_a_host_that_others_hear(
     assert host.error["code"] == "key_sealed", "no process hears it: this may be why"
 
 
-def test_one_late_answer_is_no_failure_of_a_host_whose_samples_arrive() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        AnswerTimeout("web12", 30.0),
+        AgentFailed("web12", AgentError("timeout", "LVM did not answer within 10 s.", "Wait.")),
+    ],
+)
+def test_one_late_inventory_is_no_failure_of_a_host_whose_samples_arrive(
+    error: TransportError,
+) -> None:
     host = make.host(last_seen_at=timezone.now())
-    late = AnswerTimeout(host.name, 30.0)
-    contact.note_failure(host, late)
+    contact.note_failure(host, error)
     host.refresh_from_db()
     assert host.error == {}
     long_ago = Now() - timedelta(seconds=silent_seconds() + 1)
     Host.objects.filter(pk=host.pk).update(last_seen_at=long_ago)
-    contact.note_failure(host, late)
+    contact.note_failure(host, error)
     host.refresh_from_db()
-    assert host.error["code"] == "no_answer"
+    assert host.error["code"] == error.code

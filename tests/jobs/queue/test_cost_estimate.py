@@ -103,6 +103,12 @@ def test_an_estimate_learns_what_such_steps_and_the_time_between_them_took_on_th
     assert found.wait_seconds == 1.0
 
 
+def test_past_jobs_that_took_none_of_the_steps_are_not_counted() -> None:
+    step = PlannedStep("volume.create", {}, {}, "Create")
+    guess = Cost((StepCost(2.0, 1.0, is_final=False),), "vg0", 0, 0, 0, 0, 0)
+    assert learned(guess, [step], past((12.0,), (12.0,))).past_jobs == 0
+
+
 def test_what_depends_on_the_amount_of_data_is_not_learned() -> None:
     flush = PlannedStep("cache.flush", {}, {}, "Flush")
     guess = Cost((StepCost(300.0, 1.0, is_final=False),), "vg0", 0, 0, 0, 0, 0)

@@ -200,11 +200,11 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     there = sampled(cached=False)
     context = browser.new_context()
     page, complaints = opened(context, served, there, "15m")
-    page.get_by_role("link", name="6 h").click()
+    page.get_by_role("link", name="6\xa0h").click()
     page.wait_for_url("**?range=6h#charts")
     page.reload()
     page.locator("[data-charts-panels][aria-busy=false]").wait_for()
-    assert page.locator("#charts [aria-current=true]").inner_text() == "6 h"
+    assert page.locator("#charts [aria-current=true]").inner_text() == "6\xa0h"
     seen = page.evaluate(SEEN)
     titles = [panel["title"] for panel in seen]
     assert titles == ["IOPS and latency", "Latency of reads and writes"]
@@ -265,7 +265,7 @@ def test_the_map_of_latencies_is_drawn_where_io_was_and_described_in_words(
     silent = strengths(750)
     assert len(set(silent)) == 1 and silent[0] < slow, "the host was silent: at most a grid line"
     words = page.locator("figure", has_text="Latency of reads and writes").locator(".chart-words")
-    expect(words).to_have_text(re.compile("Most common: 0.1 to 0.2 ms \\(9[67] % of I/O\\)"))
+    expect(words).to_have_text(re.compile(r"Most common: 0.1 to 0.2\sms \(9[67]\s% of I/O\)"))
     assert page.evaluate(CROWDED) == []
     tops = page.locator("figure:not([hidden])").evaluate_all(
         "figures => figures.map((figure) => figure.getBoundingClientRect().top)"

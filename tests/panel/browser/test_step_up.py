@@ -62,7 +62,7 @@ def test_a_link_a_choice_a_code_and_the_order_by_keyboard_without_scripts(
     press(page, "Send code")
     page.get_by_text("We have sent a six-digit code").wait_for()
     assert urlsplit(page.url).path == to
-    assert "4.90 EUR" in (page.text_content("dl.facts") or "")
+    assert "4.90\xa0EUR" in (page.text_content("dl.facts") or "")
     assert not Order.objects.exists()
     code = re.search(r"\b\d{6}\b", str(mail.outbox[-1].body))
     assert code is not None

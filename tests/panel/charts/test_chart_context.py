@@ -324,9 +324,9 @@ def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) 
     )
     assert 'hx-get="?table=1"' in text
     text = page(staff, volume, table="1")
-    assert '<td class="num text-end">90 %</td>' in text
-    assert '<td class="num text-end">800 KiB/s</td>' in text
-    assert '<td class="num text-end">4 MiB</td>' in text
+    assert '<td class="num text-end">90\xa0%</td>' in text
+    assert '<td class="num text-end">800\xa0KiB/s</td>' in text
+    assert '<td class="num text-end">4\xa0MiB</td>' in text
 
 
 def within(text: str) -> str:
@@ -385,7 +385,7 @@ def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
 
 def test_a_new_volume_shows_when_its_first_point_comes(staff: Client) -> None:
     text = page(staff, scene().volume)
-    assert "The first data point appears in about 20 s" in text
+    assert "The first data point appears in about 20\xa0s" in text
     assert "<table class" not in text[text.index('id="charts"') : text.index("chart.umd")]
 
 

@@ -97,8 +97,8 @@ def test_prices_dates_and_figures_are_written_as_in_germany(acme: Shop, settings
     fast = plan()
     client = browser(acme.owner)
     speak(client, "de")
-    assert "4,90 EUR" in seen(client, "my-plan", acme.volume.key)
-    assert "Für 4,90 EUR im Monat zahlungspflichtig bestellen" in seen(
+    assert "4,90\xa0EUR" in seen(client, "my-plan", acme.volume.key)
+    assert "Für 4,90\xa0EUR im Monat zahlungspflichtig bestellen" in seen(
         client, "my-plan-confirm", acme.volume.key, fast.key
     )
     assert ms(1.5) == "1.50 ms"  # and nowhere else

@@ -68,7 +68,7 @@ def test_the_next_invoice_is_what_the_plans_cost_then(settings: Settings) -> Non
         line(lower, kind, minor, begin)
     assert billing_of(acme.owner, now) == [BillingSummary("Acme", "EUR", 570, 1050, end)]
     text = seen(browser(acme.owner), "my-volumes")
-    assert "5.70 EUR" in text and "10.50 EUR" in text
+    assert "5.70\xa0EUR" in text and "10.50\xa0EUR" in text
     assert 'href="https://billing.example.org/mine">Invoices' in text
 
 

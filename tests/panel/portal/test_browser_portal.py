@@ -67,7 +67,7 @@ def test_a_customer_upgrades_by_the_keyboard_alone(
     page.get_by_role("heading", name="Small").wait_for()
     press(page, "Order Small")
     page.get_by_role("heading", name="Change to Small?").wait_for()
-    press(page, "Order for 4.90 EUR a month", times=2)
+    press(page, "Order for 4.90\xa0EUR a month", times=2)
     page.get_by_text("Preparing your cache. Your machine keeps running").wait_for()
     run(Job.objects.get())
     sweep_orders()

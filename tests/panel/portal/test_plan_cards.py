@@ -50,7 +50,7 @@ def test_the_page_says_what_is_today_and_what_the_authorisation_leaves() -> None
     authorise(acme.customer)
     page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
     assert "No data of your volume yet" in page
-    assert "11.20 EUR left of your monthly limit." in page
+    assert "11.20\xa0EUR left of your monthly limit." in page
     assert "No forecast yet" in page
 
 
@@ -205,7 +205,7 @@ def test_where_nothing_would_help_the_page_says_so_and_still_sells(
     assert "Order anyway" in page
     confirmation = seen(client, "my-plan-confirm", acme.volume.key, fast.key)
     assert "Our measurements suggest that this plan would not help" in confirmation
-    assert "Order for 4.90 EUR a month" in confirmation
+    assert "Order for 4.90\xa0EUR a month" in confirmation
 
 
 @pytest.mark.parametrize(

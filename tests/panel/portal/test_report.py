@@ -54,8 +54,8 @@ def test_a_report_begins_with_its_verdict() -> None:
     past = past_order()
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "It helped" in text
-    assert "70 % of reads came from SSD (before: 20 %)." in text
-    assert "99.9 % sure" in text
+    assert "70\xa0% of reads came from SSD (before: 20\xa0%)." in text
+    assert "99.9\xa0% sure" in text
     assert "the confidence applies to that time only" in text
     assert "percentage points. Neighbouring" in text
     assert "fewer reads per second" in text
@@ -103,7 +103,7 @@ def test_a_report_tells_what_writes_gained_in_words_figures_and_method() -> None
     past = wrote(0.3)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "It helped" in text
-    assert "A write took 0.30 ms on average instead of 9.00 ms." in text
+    assert "A write took 0.30\xa0ms on average instead of 9.00\xa0ms." in text
     assert "Average write time" in text
     assert "the verdict covers reads and writes" in text
     assert "The slow disk handles" not in text
@@ -177,7 +177,7 @@ def test_the_volumes_page_tells_in_short_what_its_last_order_brought() -> None:
     sold(past)
     text = seen(browser(past.shop.owner), "my-volume", past.volume.key)
     assert "Result of your last change" in text
-    assert "70 % of reads came from SSD (before: 20 %)." in text
+    assert "70\xa0% of reads came from SSD (before: 20\xa0%)." in text
     assert "Effect of the change" not in text
 
 
@@ -262,7 +262,7 @@ def test_the_ledger_counts_what_came_of_each_plan(staff: Client) -> None:
         "Fast 302": 1,
     }
     text = response.content.decode()
-    assert "60 % to 80 %" in text
+    assert "60\xa0% to 80\xa0%" in text
     assert reverse("report", args=[first.order.key]) in text
 
 
@@ -375,6 +375,6 @@ def test_the_page_of_an_order_shows_how_fast_reads_are_while_the_cache_warms_up(
             text = seen(browser(past.shop.owner), name, past.order.key)
         line = text[text.index('id="warming"') :]
         assert "Read time now" in line
-        assert "read time, last hour: 2.00 ms to 8.00 ms" in line
+        assert "read time, last hour: 2.00\xa0ms to 8.00\xa0ms" in line
     Proof.objects.all().delete()
     assert 'id="warming"' not in seen(browser(past.shop.owner), "my-order", past.order.key)

@@ -137,6 +137,7 @@ def test_reads_that_take_too_long_are_slow_whatever_the_cache_serves() -> None:
     slow = SlowTime(ended - timedelta(minutes=7), ended, 45.0, 20, is_now=True)
     said = judged(hour(hits=9600, misses=400), FULL, slow=slow)
     assert (said.word, said.tone, said.figure) == ("Slow", "warning", "45.0 ms")
+    assert said.figure_span == "over 7 min", "a list says that its figures are of an hour"
     assert said.text == (
         "For 7 min, a read has taken 45.0 ms on average. From 20 ms on we call it slow."
     )

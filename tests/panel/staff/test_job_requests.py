@@ -92,7 +92,7 @@ def test_adding_a_cache_goes_from_form_to_preview_to_job(staff: Client) -> None:
     step(preview, deferred=[{"code": "not_found", "message": "the pool comes from step 1"}])
     end(preview)
     text = page(staff, "job", preview.key)
-    for shown in ("Commands", "the pool comes from step 1", "lvmcache", "2 GiB"):
+    for shown in ("Commands", "the pool comes from step 1", "lvmcache", "2\xa0GiB"):
         assert shown in text
 
     made = preview_of(send(staff, "preview-apply", preview.key))

@@ -92,11 +92,11 @@ def test_how_long_figures_are_kept_is_said_and_too_short_for_reports_too(
     assert "30 days" in page(admin) and "TIERCEL_SAMPLES_KEPT_DAYS" in page(admin)
     assert "400 days" in page(admin) and "for ever" in page(admin)
     assert "Projected size in a year" in page(admin)
-    assert re.search(r"Not packed yet.{0,200}? [KM]iB, [\d,]+ rows", page(admin), re.DOTALL)
+    assert re.search(r"Not packed yet.{0,200}?\s[KM]iB, [\d,]+ rows", page(admin), re.DOTALL)
     settings.TIERCEL_SAMPLES_KEPT_DAYS = 7
     assert "Reports of orders need more than" not in page(admin)
     settings.TIERCEL_5M_KEPT_DAYS = 7
-    assert "Reports of orders need more than 7 d." in page(admin)
+    assert "Reports of orders need more than 7\xa0d." in page(admin)
 
 
 def test_samples_that_cannot_be_read_are_shown_and_why(

@@ -60,7 +60,7 @@ def test_one_at_work_says_what_it_does_and_what_the_buttons_would_do(
     row = make_benchmark(there.host, EVENING, timezone.now(), done=2)
     text = page(staff, row)
     assert "Run 3 of 12, about" in text
-    assert "Now: bcache writethrough 4 GiB" in text
+    assert "Now: bcache writethrough 4\xa0GiB" in text
     assert "leaves nothing on the host" in text
     assert "its scratch volumes are removed" in text
     assert "The results of 2 runs are kept. 10 runs of 12 will not be done." in text

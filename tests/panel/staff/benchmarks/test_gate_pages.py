@@ -47,7 +47,7 @@ def test_a_person_chooses_what_a_gate_may_take_once_the_pilot_is_measured(
     restart(host, OLD)
     measured(gate)
     text = page(operator, "gate", key)
-    assert "a slow-down by 10 % is named in 95 % of all cases" in text
+    assert "a slow-down by 10\xa0% is named in 95\xa0% of all cases" in text
     assert operator.post(reverse("gate-plan", args=[key]), {"slower": "0.3"}).status_code == 422
     assert operator.post(reverse("gate-plan", args=[key]), {"slower": "0.1"}).status_code == 302
     gate.refresh_from_db()
@@ -63,7 +63,8 @@ def test_a_loss_is_shown_with_its_figures_accepted_and_bisected(operator: Client
     gate = finished(measured(first), slower=0.2)
     key = gate.benchmark.key
     text = page(operator, "gate", key)
-    assert f"{NEW} is slower: {LABEL}: slower by" in text and "IOPS became" in text
+    shown = LABEL.replace("128 MiB", "128\xa0MiB")
+    assert f"{NEW} is slower: {shown}: slower by" in text and "IOPS became" in text
     assert f"{NEW} is slower" in page(operator, "host-kernels", host.key)
     assert "Show gates" in page(operator, "host", host.key)
     url = reverse("gate-accept", args=[key])

@@ -50,13 +50,13 @@ def test_the_form_begins_with_the_published_evening_and_what_it_takes(
     text = on_one_line(staff.get(reverse("benchmark-new")).content.decode())
     assert '<dt>Runs</dt><dd class="num">15</dd>' in text
     assert "about" in text and "Written to SSD" in text
-    assert "bcache, cutoff 4 MiB" in text
+    assert "bcache, cutoff 4\xa0MiB" in text
 
 
 def test_a_preview_says_what_it_takes_and_orders_nothing(staff: Client, there: Scene) -> None:
     text = post(staff, asked(there, preview="1"))
     assert '<dt>Runs</dt><dd class="num">18</dd>' in text
-    assert "lvmcache writethrough 512 MiB, new, zipf_read, 1 GiB" in text
+    assert "lvmcache writethrough 512\xa0MiB, new, zipf_read, 1\xa0GiB" in text
     assert not Benchmark.objects.exists()
 
 
@@ -89,7 +89,7 @@ def test_what_the_host_cannot_do_is_said_with_what_to_do(staff: Client, there: S
 
 def test_a_run_that_does_not_fit_is_refused(staff: Client, there: Scene) -> None:
     text = post(staff, asked(there, data_gib="100", preview="1"))
-    assert "allows" in text and "64 GiB" in text
+    assert "allows" in text and "64\xa0GiB" in text
     post(staff, asked(there, data_gib="100"), status=422)
 
 

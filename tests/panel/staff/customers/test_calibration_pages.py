@@ -45,7 +45,7 @@ def test_forecast_and_measured_stand_side_by_side_and_misses_lead_to_their_repor
     assert text.count('<g class="scatter-point') == 2
     assert text.count("scatter-miss") == 1
     assert reverse("report", args=[missed.order.key]) in text
-    assert "forecast 1.50 ms to 3.00 ms" in text
+    assert "forecast 1.50\xa0ms to 3.00\xa0ms" in text
 
 
 def test_ranges_that_held_too_seldom_are_said_to_be_widened(staff: Client) -> None:

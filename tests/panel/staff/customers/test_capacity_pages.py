@@ -179,7 +179,7 @@ def test_what_jobs_will_take_is_reserved(admin: Client) -> None:
     wish = {"cache": {"kind": "lvmcache", "name": "c-aaaaaaaaaaaaaaaa", "size_bytes": 12 * GIB}}
     job(there, wish={"size_bytes": GIB, "tier": "hdd", "layout": "plain", **wish})
     text = admin.get(reverse("capacity")).content.decode()
-    assert re.search(r"12(\.\d)? GiB reserved", text)
+    assert re.search(r"12(\.\d)?\sGiB reserved", text)
     assert "exceeds free space" in text
 
 
@@ -197,8 +197,8 @@ def test_a_host_is_full_once_the_plan_that_sells_best_no_longer_fits(admin: Clie
     # Without what sells, a hundredth of the SSD is what a host must have left.
     assert not ssd_space.spaces(make.staff_user("c@example.org"))[0].is_full
     text = on_one_line(shown(admin))
-    assert '<div class="big-figure">3</div>' in text and "Best</a> (8 GiB)" in text
-    assert "Best (8 GiB), the plan that most volumes have." in text
+    assert '<div class="big-figure">3</div>' in text and "Best</a> (8\xa0GiB)" in text
+    assert "Best (8\xa0GiB), the plan that most volumes have." in text
     assert "> 1 host <" in on_one_line(text)
     assert reverse("host", args=[left.key]) in text and reverse("host", args=[room.key]) in text
 
@@ -221,7 +221,7 @@ def test_sites_stand_first_each_with_one_bar(admin: Client) -> None:
     text = shown(admin)
     bars = text[text.index('id="sites"') : text.index('id="found"')]
     assert bars.index("Oslo") < bars.index("Helsinki")
-    assert "160 GiB free" in bars and "2 hosts" in bars and "20 % other use" in bars
+    assert "160\xa0GiB free" in bars and "2 hosts" in bars and "20 % other use" in bars
 
 
 def test_the_table_is_sorted_by_what_is_asked_and_is_a_file_too(admin: Client) -> None:
@@ -279,21 +279,21 @@ def test_what_is_wanted_and_does_not_fit_says_which_ssd_to_buy(admin: Client) ->
     waiting(ample, 64, cache_technology="lvmcache", cache_bytes=GIB)
     sold(ample, plan("Fast", 800), price_minor=800)
     card = to_buy(admin)
-    assert "480 GB SSD for short" in card and "ample" not in card
-    assert "Fast more, 2 wanted now, 16.00 EUR a month" in card
+    assert "480\xa0GB SSD for short" in card and "ample" not in card
+    assert "Fast more, 2 wanted now, 16.00\xa0EUR a month" in card
     assert "2 volumes wait for HDDs" in card
     assert "; costs" not in card
-    assert "Enter what 1 TB of SSD costs" in card
+    assert "Enter what 1\xa0TB of SSD costs" in card
     SsdPrice.objects.create(minor_per_tb=100_00, currency="EUR")
-    assert "costs 48.00 EUR, paid back in 3 months" in to_buy(admin)
+    assert "costs 48.00\xa0EUR, paid back in 3 months" in to_buy(admin)
     rows = {row["host"]: row for row in csv.DictReader(io.StringIO(shown(admin, format="csv")))}
     assert (rows["short"]["wanted_plans"], rows["short"]["lacking_plans"]) == ("2", "2")
     assert (rows["ample"]["wanted_plans"], rows["ample"]["lacking_plans"]) == ("1", "0")
     operator = Client()
     operator.force_login(make.staff_user("op@example.org", staff_role="operator"))
     card = to_buy(operator)
-    assert "480 GB SSD for short" in card
-    assert "EUR" not in card and "Price of 1 TB" not in card
+    assert "480\xa0GB SSD for short" in card
+    assert "EUR" not in card and "Price of 1\xa0TB" not in card
 
 
 def test_a_price_in_another_currency_pays_nothing_back(admin: Client) -> None:
@@ -341,7 +341,7 @@ def test_a_plan_that_was_seen_sold_out_is_wanted_until_the_volume_has_it(admin: 
         SoldOutView.objects.create(volume=volume, plan=fast, seen_at=seen_at)
     assert saw_sold_out(make.staff_user("owner@example.org"), now) == {full.pk: {saw.pk}}
     card = to_buy(admin)
-    assert "480 GB SSD for full" in card and "Customers of 1 volume saw a plan sold out" in card
+    assert "480\xa0GB SSD for full" in card and "Customers of 1 volume saw a plan sold out" in card
 
 
 def test_hosts_too_full_for_what_is_wanted_are_named_before_there_is_a_forecast(
@@ -377,7 +377,7 @@ def test_a_host_without_any_plan_and_a_fleet_without_one_are_no_error(admin: Cli
     bare = host("bare", free_gib=0)
     make.placement(make.volume(), bare)
     assert "No plan on sale has a cache yet" in to_buy(admin)
-    assert "Price of 1 TB" not in to_buy(admin)
+    assert "Price of 1\xa0TB" not in to_buy(admin)
     sold(host("other"), plan("Fast", 490), price_minor=490)
     text = shown(admin)
     assert "Nothing more is wanted" in text

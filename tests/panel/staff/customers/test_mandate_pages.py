@@ -41,8 +41,8 @@ def test_caps_are_typed_in_major_units_and_stored_in_minor_ones() -> None:
     assert (found.cap_charge_minor, found.cap_period_minor) == (2000, 5050)
     assert f"{found.earliest_next_at}" == "2026-11-03 08:00:00+00:00"
     text = page(client, acme)
-    assert "20.00 EUR" in text
-    assert "50.50 EUR" in text
+    assert "20.00\xa0EUR" in text
+    assert "50.50\xa0EUR" in text
     form = client.get(reverse("customer-mandate", args=[acme.key])).content.decode()
     assert 'value="20.00"' in form
     assert 'value="2026-11-03T08:00"' in form
@@ -105,7 +105,7 @@ def test_who_suspended_and_who_changed_the_caps_is_kept_and_shown() -> None:
     assert raised.changes == (FieldChange("cap charge", "5.00 EUR", "900.00 EUR"),)
     text = page(client, acme)
     assert ">History<" in text
-    assert "cap charge: 5.00 EUR → 900.00 EUR" in text
+    assert "cap charge: 5.00\xa0EUR → 900.00\xa0EUR" in text
     assert "suspended at: -" in text
 
 
@@ -114,8 +114,8 @@ def test_orders_are_listed_with_their_state_and_money() -> None:
     order(acme, state="completed", charge_minor=163)
     order(acme, state="refused", charge_minor=777, reason="The card was declined.")
     text = page(operator(), acme.customer)
-    assert "1.63 EUR" in text
-    assert "7.77 EUR" not in text
+    assert "1.63\xa0EUR" in text
+    assert "7.77\xa0EUR" not in text
     assert "The card was declined." in text
 
 

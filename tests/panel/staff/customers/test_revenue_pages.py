@@ -104,7 +104,7 @@ def test_the_page_shows_its_figures_and_the_file_has_every_volume(admin: Client)
     volume.label = "=web"
     volume.save()
     text = admin.get(reverse("revenue")).content.decode()
-    assert "4.80 EUR" in text
+    assert "4.80\xa0EUR" in text
     assert reverse("host", args=[one.key]) in text
     rows = list(csv.DictReader(io.StringIO(admin.get(reverse("revenue-csv")).content.decode())))
     assert [(row["label"], row["price_minor"], row["host"]) for row in rows] == [
@@ -170,7 +170,7 @@ def test_what_sales_added_and_took_is_distinguished_with_trials_that_were_kept(
     assert found.lost == [revenue.Money(-690, "EUR")]
     assert (found.trials, found.churn, found.undated) == (Share(1, 2), Share(1, 2), 0)
     text = on_one_line(admin.get(reverse("revenue")).content.decode())
-    assert "+9.80 EUR" in text and "-6.90 EUR" in text
+    assert "+9.80\xa0EUR" in text and "-6.90\xa0EUR" in text
     assert text.count('<div class="big-figure"> 1 of 2 </div>') == 2
 
 
@@ -180,7 +180,7 @@ def test_a_percentage_is_said_from_five_cases_on(admin: Client) -> None:
     volumes = [sold(one, fast, price_minor=490, ended_at=days_ago(50)) for _ in range(5)]
     again(volumes[0], to_plan=None, price_minor=0, ended_at=days_ago(5))
     Volume.objects.filter(pk=volumes[0].pk).update(cache_plan=None)
-    assert "1 of 5 (20 %)" in on_one_line(admin.get(reverse("revenue")).content.decode())
+    assert "1 of 5 (20\xa0%)" in on_one_line(admin.get(reverse("revenue")).content.decode())
 
 
 def test_the_present_month_is_what_is_sold_now_and_the_others_are_of_orders(admin: Client) -> None:

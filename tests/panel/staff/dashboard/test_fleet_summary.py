@@ -30,10 +30,10 @@ def test_the_volumes_with_most_io_and_the_slowest_reads_are_named(client: Client
     make.activity(old.host, at=long_ago, top_iops=[[old.volume.pk, 9000]])
     most, slowest = part(client, show="io"), part(client, show="reads")
     assert most.index("busy disk") < most.index("quiet disk")
-    assert "500 IOPS" in most
+    assert "500\xa0IOPS" in most
     assert reverse("volume", args=[busy.volume.key]) in most
     assert "old disk" not in most
-    assert "26.4 ms" in slowest
+    assert "26.4\xa0ms" in slowest
     assert "quiet disk" not in slowest
 
 

@@ -25,12 +25,12 @@ def page(client: Client, host: Host, role: str = "operator") -> str:
 def test_the_page_says_who_gets_how_much_and_why(client: Client) -> None:
     host, _ = allocation_scene(WAITING, OVERSIZED, Part(label="new"))
     text = page(client, host)
-    assert "Divided anew, the same SSD would save 6.3 h to 7.7 h of waiting a day." in text
+    assert "Divided anew, the same SSD would save 6.3\xa0h to 7.7\xa0h of waiting a day." in text
     assert "Preview the change of 2 volumes" in text
-    assert "40 % of its reads would come from SSD." in text
+    assert "40\xa0% of its reads would come from SSD." in text
     assert "It hardly needs more: the rest is free for other volumes." in text
     assert "volume without a forecast keeps what it has." in text
-    assert "480 GB" in text
+    assert "480\xa0GB" in text
     assert "the rated endurance of an SSD is unknown" in text
 
 
@@ -52,6 +52,15 @@ def test_without_any_forecast_nothing_is_said_of_what_is_written(client: Client)
     text = page(client, host)
     assert "No volume of this group has a forecast yet." in text
     assert "Written to SSD" not in text and "0 B a day" not in text
+
+
+def test_the_writes_of_a_cache_without_a_forecast_are_unknown_and_not_0_b(client: Client) -> None:
+    host, _ = allocation_scene(
+        Part(label="new", cache_gib=4), also(WAITING, hours={0: 0, 4: 0.01}), free_gib=20
+    )
+    text = " ".join(page(client, host).split())
+    assert 'Written to SSD: <span class="num">-</span> a day' in text
+    assert "That leaves out 1 cache without a forecast." in text
 
 
 def test_who_may_only_look_sees_the_proposal_and_no_button_to_press(client: Client) -> None:

@@ -77,7 +77,7 @@ def test_wear_and_the_forecast_with_its_assumption(client: Client, host: Host) -
     text = card(client, host)
     ends = timezone.now() + timedelta(days=30)
     assert "40&nbsp;%" in text and f"worn out about {ends:%Y-%m-%d}" in text
-    assert "If 931 GiB a day are written as in the last 20 days" in text
+    assert "If 931\xa0GiB a day are written as in the last 20 days" in text
     assert "35 °C" in text and "look at it" in text
 
 
@@ -129,7 +129,7 @@ def test_a_disk_has_one_row_with_what_the_array_and_the_disk_say(client: Client)
     assert "In its array" in text and text.count(">Health</th>") == 1 and ">Kind</th>" not in text
     assert "sdx" in failing and "in sync" in failing and "failing" in failing
     # The kernel calls both rotating; the host's policy calls the array fast.
-    assert 'class="row-error"' in failing and "SSD" in failing and "100 GiB" in failing
+    assert 'class="row-error"' in failing and "SSD" in failing and "100\xa0GiB" in failing
     assert "sdy" in good and "in sync" in good and ">good<" in good and 'class="row-' not in good
 
 

@@ -163,7 +163,7 @@ def test_an_array_shows_its_rebuild_its_spares_and_what_to_type(admin: Client) -
     )  # fmt: skip
     host = scene(make.lv(), arrays=(rebuilt,)).host
     text = admin.get(reverse("host-disks", args=[host.key])).content.decode()
-    assert "being rebuilt: 50 %, 100 MiB/s, about 10 s left" in text
+    assert "being rebuilt: 50\xa0%, 100\xa0MiB/s, about 10\xa0s left" in text
     assert "spare: sdz" in text and "Check md0" not in text
     broken = scene(make.lv(), arrays=(make.array(degraded_count=1),)).host
     text = admin.get(reverse("host-disks", args=[broken.key])).content.decode()
@@ -205,4 +205,4 @@ def test_the_trail_of_everything_has_what_people_decided(admin: Client) -> None:
     of = read(0)
     admin.post(address(of, "host-disk-enter"), {"unit_bytes": "", "rated_tb": "5"})
     text = admin.get(reverse("trail"), {"kind": "change"}).content.decode()
-    assert "entered rated: - → 4.5 TiB" in text and address(of) in text
+    assert "entered rated: - → 4.5\xa0TiB" in text and address(of) in text

@@ -55,7 +55,10 @@ def test_a_host_without_a_limit_of_its_own_names_the_one_that_holds(admin: Clien
     TagLimit.objects.create(tag="nvme", slow_read_ms=5)
     host = saved(admin, dirty_limit_percent="70", slow_read_ms="")
     assert (host.slow_read_ms, host.dirty_limit_percent) == (None, 70)
-    for tags, words in ((["nvme"], "Empty: 5 ms (tag nvme)."), ([], "Empty: 20 ms (default).")):
+    for tags, words in (
+        (["nvme"], "Empty: 5\xa0ms (tag nvme)."),
+        ([], "Empty: 20\xa0ms (default)."),
+    ):
         Host.objects.filter(pk=host.pk).update(tags=tags)
         page = admin.get(reverse("host-settings", args=[host.key])).content.decode()
         assert words in on_one_line(page)

@@ -124,4 +124,4 @@ def test_space_that_is_nearly_gone_stands_out_and_old_figures_tell_their_age(
     make.activity(there.host, at=timezone.now() - timedelta(hours=2))
     page = listed(staff)
     assert "last sample: <time" in page
-    assert "2 h ago" in page
+    assert "2\xa0h ago" in page

@@ -70,7 +70,7 @@ def test_a_volume_is_coloured_by_its_last_sample_and_leads_to_its_page(staff: Cl
     make.slow(there.volume, there.host)
     slow = read(staff, "host-disks", there.host.key)
     assert tile(slow, "volume") == "tile-volume latency-4 busy-2"
-    assert "latency: 40.0 ms, busy: 40 %" in text
+    assert "latency: 40.0\xa0ms, busy: 40\xa0%" in text
     assert text.count(f'href="{reverse("volume", args=[there.volume.key])}"') == 2
 
 
@@ -141,7 +141,7 @@ def test_the_list_has_all_that_the_pictures_have_and_they_are_hidden_from_reader
         "sdb2",
         "sdc",
         "web12 disk",
-        "cache 2 GiB, lvmcache, writethrough on md0",
+        "cache 2\xa0GiB, lvmcache, writethrough on md0",
         "used by web12",
     ):
         assert words in listed, words

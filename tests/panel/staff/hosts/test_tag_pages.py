@@ -42,7 +42,7 @@ def test_each_tag_of_a_host_is_listed_with_its_hosts_and_its_limit(admin: Client
 
 
 def test_a_limit_is_set_changed_and_taken_away_by_an_admin(admin: Client) -> None:
-    assert "On hosts tagged nvme a read is slow from 5 ms." in saved(admin, "NVMe", "5")
+    assert "On hosts tagged nvme a read is slow from 5\xa0ms." in saved(admin, "NVMe", "5")
     assert limits() == {"nvme": 5}
     saved(admin, "nvme", "7")
     assert limits() == {"nvme": 7}

@@ -68,7 +68,7 @@ def test_its_preview_says_what_its_scratch_volumes_take(staff: Client) -> None:
     end(preview)
     text = page(staff, "job", preview.key)
     assert "SSD of vg0 while it runs" in text
-    assert "4 GiB of scratch volumes" in text
+    assert "4\xa0GiB of scratch volumes" in text
 
 
 def test_the_api_says_that_it_is_of_no_volume_and_adds_no_disk() -> None:

@@ -77,7 +77,7 @@ def test_a_job_shows_steps_with_commands_progress_and_error(staff: Client) -> No
     text = page(staff, "job", there.key)
     assert "lvconvert -y --type cache vg0/web12" in text
     assert f'max="{4 * GIB}" value="{GIB}"' in text
-    assert "1 GiB of 4 GiB" in text
+    assert "1\xa0GiB of 4\xa0GiB" in text
     assert "cut off" in text
     assert "try again" in text
 
@@ -198,7 +198,7 @@ def test_a_step_that_grows_tells_what_is_left_of_it(staff: Client) -> None:
     progress = {"label": "zeroed", "done_bytes": GIB, "total_bytes": 2 * GIB}
     begun = timezone.now() - timedelta(hours=10)
     step(there, state="running", op_id=OP_ID, started_at=begun, progress=progress)
-    assert "about 10 h left in this step" in page(staff, "job-status", there.key)
+    assert "about 10\xa0h left in this step" in page(staff, "job-status", there.key)
 
 
 def test_a_job_with_steps_to_come_tells_what_is_left_in_all(staff: Client) -> None:
@@ -280,6 +280,19 @@ def test_a_preview_warns_of_what_its_steps_meet_on_this_kernel(staff: Client) ->
     assert "Kernel 4.9.330: Before 4.12, a full LVM cache is hardly faster" in text
     on_kernel(there, "6.16.4")
     assert "Kernel " not in page(staff, "job", preview.key)
+
+
+@pytest.mark.parametrize(("healthy", "warns"), [(True, False), (False, True)])
+def test_a_preview_of_a_cache_warns_of_an_ssd_mirror_that_lacks_a_disk(
+    staff: Client, healthy: bool, warns: bool
+) -> None:
+    there = scene(pvs=(make.pv(), make.fast_pv(healthy=healthy)))
+    preview = job(there, dry_run=True, kind="add-cache")
+    step(preview, verb="cache.attach")
+    end(preview)
+    text = page(staff, "job", preview.key)
+    assert ("md0 lacks a disk" in text) is warns
+    assert ("The cache is lost if one more SSD fails; no data is lost" in text) is warns
 
 
 def test_a_preview_that_the_kernel_refuses_leads_to_its_faults(staff: Client) -> None:

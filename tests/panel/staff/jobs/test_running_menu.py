@@ -58,7 +58,7 @@ def test_the_menu_shows_how_far_a_step_is(staff: Client) -> None:
     text = staff.get(reverse("running-jobs"), headers=htmx).content.decode()
     assert "Add cache: db data" in text
     assert 'value="1073741824"' in text
-    assert "1 GiB of 4 GiB" in text
+    assert "1\xa0GiB of 4\xa0GiB" in text
 
 
 def test_the_menu_opened_as_a_page_shows_all_jobs(staff: Client) -> None:

@@ -114,7 +114,7 @@ def test_a_typed_size_replaces_a_cache_too(staff: Client) -> None:
 
 @pytest.mark.parametrize(
     ("own_gib", "words"),
-    [("0.01", "The smallest cache is"), ("9", "The volume has only 8 GiB"), ("x", "number")],
+    [("0.01", "The smallest cache is"), ("9", "The volume has only 8\xa0GiB"), ("x", "number")],
 )
 def test_a_typed_size_that_makes_no_sense_is_an_error_and_stays_in_the_form(
     staff: Client, own_gib: str, words: str
@@ -231,11 +231,13 @@ def test_a_flush_shows_what_is_left_how_fast_it_falls_and_how_long_it_takes(
     staff: Client,
 ) -> None:
     text = page(staff, "job", flushing(rate_bytes_s=8 * MIB, left_s=384, stalled_s=1).key)
-    assert "3 GiB dirty, falling by 8 MiB/s, about 6 min left" in on_one_line(strip_tags(text))
+    assert "3\xa0GiB dirty, falling by 8\xa0MiB/s, about 6\xa0min left" in on_one_line(
+        strip_tags(text)
+    )
     assert "has not decreased" not in text
 
 
 def test_a_flush_that_stands_still_for_a_minute_raises_an_alarm(staff: Client) -> None:
     text = page(staff, "job", flushing(rate_bytes_s=0, stalled_s=60).key)
-    assert "Dirty data has not decreased for 1 min" in text
+    assert "Dirty data has not decreased for 1\xa0min" in text
     assert ", about" not in text

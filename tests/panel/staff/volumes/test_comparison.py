@@ -90,8 +90,8 @@ def part(client: Client, there: Scene, **query: str) -> str:
 def test_figures_stand_beside_each_other_with_their_difference(staff: Client) -> None:
     there, done = worked()
     text = part(staff, there, compare=done.key, length="5m")
-    assert "5.00 ms" in text
-    assert "0.50 ms" in text
+    assert "5.00\xa0ms" in text
+    assert "0.50\xa0ms" in text
     assert "10 times faster" in text
     assert 'data-before-start="' in text
     assert 'data-after-end="' in text

@@ -64,7 +64,7 @@ def test_a_preview_shows_commands_changes_and_the_button(staff: Client) -> None:
     end(preview)
     text = work(staff, there, job=preview.key).content.decode()
     assert "lvconvert -y --type cache vg0/web12" in text
-    assert "16 GiB" in text
+    assert "16\xa0GiB" in text
     assert reverse("preview-apply", args=[preview.key]) in text
     assert "hx-trigger" not in text
 
@@ -151,4 +151,4 @@ def test_a_preview_that_no_worker_takes_says_so_and_what_to_do(staff: Client) ->
     assert "Waiting for a free worker." in work(staff, there, job=preview.key).content.decode()
     Job.objects.update(created_at=timezone.now() - timedelta(minutes=2))
     text = work(staff, there, job=preview.key).content.decode()
-    assert "No worker has answered for 2 min." in text and "manage.py doctor" in text
+    assert "No worker has answered for 2\xa0min." in text and "manage.py doctor" in text

@@ -173,7 +173,7 @@ def test_volumes_show_figures_with_units(staff: Client) -> None:
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
     with mock.patch("storage.metrics.samples.latest_of", return_value={there.volume.pk: latest()}):
         text = page(staff, "volumes")
-    for shown in ("1,240 read", "0.18 ms", "97.6 %", "of 12,404 reads", "2 GiB"):
+    for shown in ("1,240 read", "0.18\xa0ms", "97.6\xa0%", "of 12,404 reads", "2\xa0GiB"):
         assert shown in text
 
 
@@ -196,7 +196,7 @@ def test_old_figures_are_marked(staff: Client) -> None:
     with mock.patch("storage.metrics.samples.latest_of", return_value={there.volume.pk: old}):
         text = page(staff, "volume", there.volume.key)
     assert "is-stale" in text
-    assert "2 h ago" in text
+    assert "2\xa0h ago" in text
 
 
 def test_a_volume_that_was_never_sampled_says_so(staff: Client) -> None:
@@ -220,7 +220,7 @@ def test_a_plain_volume_is_offered_lvmcache_and_a_bcache_ready_one_bcache(staff:
 def test_a_volume_with_a_cache_shows_it_and_offers_to_change_or_remove_it(staff: Client) -> None:
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa", used_bytes=1024**3)))
     text = page(staff, "volume", there.volume.key)
-    assert '<dt>Share of the volume</dt><dd> <span class="num">25 %</span>' in on_one_line(text)
+    assert '<dt>Share of the volume</dt><dd> <span class="num">25\xa0%</span>' in on_one_line(text)
     for name in ("cache-form", "cache-replace", "cache-remove"):
         assert reverse(name, args=[there.volume.key]) in text
 
@@ -259,22 +259,22 @@ def test_a_cache_that_cannot_be_had_says_why(
 def test_sizes_end_where_the_free_ssd_ends(staff: Client) -> None:
     there = scene(pvs=(make.pv(), make.fast_pv(free_bytes=3 * 1024**3)))
     text = page(staff, "cache-form", there.volume.key)
-    assert ">2 GiB, 25 % of the volume</option>" in text
-    assert ">3 GiB, " not in text  # its metadata would not fit
+    assert ">2\xa0GiB, 25\xa0% of the volume</option>" in text
+    assert ">3\xa0GiB, " not in text  # its metadata would not fit
 
 
 def test_a_cache_larger_than_its_volume_is_not_offered(staff: Client) -> None:
     there = scene(make.lv(size_bytes=1024**3))
     text = page(staff, "cache-form", there.volume.key)
-    assert ">1 GiB, 100 % of the volume</option>" in text
-    assert ">2 GiB" not in text
+    assert ">1\xa0GiB, 100\xa0% of the volume</option>" in text
+    assert ">2\xa0GiB" not in text
 
 
 def test_of_a_volume_smaller_than_any_cache_the_smallest_is_offered(staff: Client) -> None:
     there = scene(make.lv(size_bytes=128 * 1024**2))
     text = page(staff, "cache-form", there.volume.key)
     assert text.count("</option>") == 1
-    assert ">256 MiB, the smallest possible</option>" in text
+    assert ">256\xa0MiB, the smallest possible</option>" in text
 
 
 def test_a_volume_gone_from_its_host_keeps_its_page(staff: Client) -> None:

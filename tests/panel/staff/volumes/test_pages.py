@@ -60,7 +60,9 @@ CHIP = re.compile(r'<span class="chip [^>]*>.*?<span class="text">(.*?)</span>',
 
 def test_the_page_says_from_which_read_time_on_a_volume_is_slow_and_why(staff: Client) -> None:
     there = scene(host={"slow_read_ms": 8})
-    assert "<dt>Slow from</dt><dd>8 ms a read (host)</dd>" in part(staff, "volume-details", there)
+    assert "<dt>Slow from</dt><dd>8\xa0ms a read (host)</dd>" in part(
+        staff, "volume-details", there
+    )
 
 
 def chips(text: str) -> list[str]:
@@ -237,9 +239,9 @@ def test_a_volume_whose_preview_failed_says_why_and_not_that_it_is_being_made(
     there.volume.refresh_from_db()
     made = job(there, kind="create-volume", dry_run=True)
     assert "waits for your confirmation" in part(staff, "volume", there)
-    end(made, State.FAILED, error={"code": "no_space", "message": "vg0 has 3 GiB free"})
+    end(made, State.FAILED, error={"code": "no_space", "message": "vg0 has 3\xa0GiB free"})
     text = part(staff, "volume", there)
-    assert "vg0 has 3 GiB free" in text and "is creating" not in text
+    assert "vg0 has 3\xa0GiB free" in text and "is creating" not in text
     assert reverse("volume-discard", args=[there.volume.key]) in text
 
 

@@ -23,13 +23,13 @@ def test_a_larger_size_leads_to_a_preview(staff: Client) -> None:
     there = scene(make.lv())
     text = page(staff, "volume", there.volume.key)
     assert reverse("volume-extend", args=[there.volume.key]) in text and "Move to SSD" in text
-    assert "40 GiB free there" in text
+    assert "40\xa0GiB free there" in text
     assert "New size" in page(staff, "volume-extend", there.volume.key)
     found = preview_of(send(staff, "volume-extend", there.volume.key, size=12, unit="GiB"))
     assert found.dry_run and found.kind == Kind.EXTEND_VOLUME
     assert Wish.from_json(found.wish) == Wish(12 * GIB)
     shown = page(staff, "job", found.key)
-    assert "8 GiB" in shown and "12 GiB" in shown
+    assert "8\xa0GiB" in shown and "12\xa0GiB" in shown
 
 
 @pytest.mark.parametrize("size", ["8", "1", "0", "", "x"])

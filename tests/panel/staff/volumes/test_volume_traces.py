@@ -62,7 +62,10 @@ def test_minutes_that_are_too_many_are_refused(staff: Client, here: Scene) -> No
 def test_a_running_trace_shows_what_is_left_and_is_cancelled(staff: Client, here: Scene) -> None:
     made = trace(here)
     text = part(staff, here)
-    assert ">9 min</strong> left of 15 min." in text or ">10 min</strong> left of 15 min." in text
+    assert (
+        ">9\xa0min</strong> left of 15\xa0min." in text
+        or ">10\xa0min</strong> left of 15\xa0min." in text
+    )
     url = reverse("volume-trace-cancel", args=[here.volume.key, made.key])
     assert url in text
     staff.post(url)
@@ -78,7 +81,7 @@ def test_who_only_reads_sees_the_trace_and_no_button(client: Client, here: Scene
     client.force_login(make.staff_user("reader@provider.org", staff_role="read_only"))
     trace(here)
     text = part(client, here)
-    assert "left of 15 min." in text
+    assert "left of 15\xa0min." in text
     assert "<form" not in text
 
 
@@ -87,8 +90,8 @@ def test_the_outcome_names_the_chunks_that_serve_most(staff: Client, here: Scene
     text = part(staff, here)
     assert "serve most reads, of the sizes that a cache can have." in text
     assert text.count('<polyline class="size-chart-line size-chart-line-') == 3
-    assert "Chunks of 4 KiB" in text
-    assert "Chunks of 1 MiB" in text
+    assert "Chunks of 4\xa0KiB" in text
+    assert "Chunks of 1\xa0MiB" in text
     assert "hx-get" not in text
 
 

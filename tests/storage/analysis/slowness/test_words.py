@@ -28,6 +28,7 @@ NEIGHBOUR = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), offer(NOISY))
 FEW = explained(None, lacks=[Lack.SAMPLES], timing=Timing(SpeedState.UNKNOWN, NOON))
 OVER = Timing(SpeedState.OVER, NOON, NOON - timedelta(hours=1), NOON, looked_from=LATELY)
 SILENT = dataclasses.replace(SLOW, state=SpeedState.UNKNOWN)
+EBBING = dataclasses.replace(SLOW, is_ebbing=True)
 EVERY = (
     NEIGHBOUR,
     FEW,
@@ -40,6 +41,7 @@ EVERY = (
     explained(disk((VICTIM, 0.9)), timing=OVER),
     explained(disk((VICTIM, 0.9)), timing=Timing(SpeedState.WELL, NOON), read_ms=3.0),
     explained(disk((VICTIM, 0.9)), timing=Timing(SpeedState.WELL, NOON), read_ms=None),
+    explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=EBBING),
 )
 
 
@@ -126,6 +128,31 @@ def test_without_a_forecast_plans_are_not_said_to_show_one() -> None:
     )
     assert customer_words.helps(NEIGHBOUR, has_cache=True, has_forecast=False) == (
         "A larger cache may help."
+    )
+
+
+def test_a_first_slow_minute_is_not_called_slow_and_not_well_either() -> None:
+    rising = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=Timing(SpeedState.WELL, NOON))
+    assert staff_words.what_is(rising) == (
+        "For 12 min, a read has taken 24.2 ms on average (20 ms is slow once it lasts 2 min)."
+    )
+    assert staff_words.no_remedy(rising) == "It is not slow yet: look again in a minute."
+    assert customer_words.what_is(rising) == (
+        "For 12 min, a read has taken 24.2 ms on average. Once that lasts 2 min, we call it slow."
+    )
+
+
+def test_what_has_been_well_for_a_moment_still_counts_as_slow_and_is_in_the_past() -> None:
+    ebbing = explained(disk((NOISY, 0.9), (VICTIM, 0.1)), timing=EBBING)
+    assert ebbing.is_slow and staff_words.what_is(ebbing) == (
+        "For 12 min, a read took 24.2 ms on average (20 ms is slow). Reads have been faster since "
+        "12:00 UTC: it counts as slow until that lasts 5 min."
+    )
+    assert staff_words.why_is(ebbing, {NOISY: "web12"}).startswith("web12 had 90 %")
+    assert customer_words.question(ebbing) == "Why is it slow?"
+    assert customer_words.what_is(ebbing) == (
+        "For 12 min, a read took 24.2 ms on average. Reads are faster now: once that lasts 5 min, "
+        "we no longer call it slow."
     )
 
 

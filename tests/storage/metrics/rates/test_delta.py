@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.cache_counts import BcacheCounts, DmCacheCounts
+from storage.inventory.cache_counts import BcacheCounts, DmCacheCounts
 from storage.metrics.counters import DiskCounters
 from storage.metrics.rates import (
     CachedBy,

@@ -16,7 +16,7 @@ from storage.host_data import U32, U64
 
 
 class Bound(Enum):
-    """What a counter adds no more than in an interval."""
+    """The most that a counter can add in an interval."""
 
     READS = "the reads of the volume"
     WRITES = "its writes"
@@ -28,7 +28,7 @@ class CacheCounter:
     """`unit` is what one of it stands for. `number` is that of its column in chunks, which no other
     one ever had (`storage.metrics.samples.columns.NUMBERS`); `column` its name, where it is not
     that of the wire. With a `text` it is exposed at /metrics. With `has_rate` a volume's series has
-    it as `<column>_per_s`; of the others the series has figures."""
+    it as `<column>_per_s`; the others are part of figures that have a formula."""
 
     unit: str
     number: int
