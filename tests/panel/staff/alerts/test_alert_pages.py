@@ -201,8 +201,9 @@ def test_volumes_that_share_a_problem_lead_to_the_list_of_their_alerts(browser: 
 
 def test_a_pause_of_all_jobs_that_lasts_is_an_alert_of_all_hosts(browser: Client) -> None:
     there = scene()
-    HostActivity.objects.create(host=there.host, at=timezone.now() + timedelta(hours=5))
-    Host.objects.update(last_seen_at=timezone.now() + timedelta(hours=5))
+    later = timezone.now() + timedelta(hours=5)
+    HostActivity.objects.create(host=there.host, at=later)
+    Host.objects.update(last_seen_at=later, facts_at=later)
     mail_route("ben@example.org", sites=["Hel"])
     holds.stop_all(None, "The SAN is moved.")
     now = timezone.now()
