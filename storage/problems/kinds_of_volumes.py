@@ -62,7 +62,7 @@ VOLUME_KINDS: Final = (
         several="{} slow",
         many_over="{volumes} were slow, until {until}",
         many_partly="{volumes} slow now, {over} no longer",
-        consequence_over="Their guests waited for the disk.",
+        consequence_over="Guests waited for the disk.",
     ),
     _volume(
         "volume_inactive",

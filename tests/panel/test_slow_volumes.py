@@ -125,7 +125,7 @@ def test_the_overview_says_in_the_past_what_is_over(there: Neighbours) -> None:
     there.minutes(2, 5)
     text = overview()
     assert f"2 volumes were slow, until {at(8):%H:%M} UTC" in text
-    assert "Their guests waited for the disk." in text and "volumes are slow" not in text
+    assert "Guests waited for the disk." in text and "volumes are slow" not in text
 
 
 def test_a_single_slow_sample_does_not_call_a_volume_slow_and_a_quick_one_does_not_end_it(

@@ -124,13 +124,13 @@ def test_what_is_over_is_said_in_the_past_and_its_time_has_ended() -> None:
     over = [slow("web", until=lately[0]), slow("db", until=lately[1])]
     row = row_of(*over)
     assert row.what == "2 volumes were slow, until 12:06 UTC"
-    assert (row.consequence, row.is_about_speed) == ("Their guests waited for the disk.", False)
+    assert (row.consequence, row.is_about_speed) == ("Guests waited for the disk.", False)
     assert row.sentences[1][1] == "Waited for sdc too:"
     assert ">6 min</time>" in render_to_string("parts/attention.html", {"item": row})
     partly = row_of(*over, slow("mail", since=lately[0]))
     assert partly.what == "1 volume slow now, 2 no longer"
     assert (partly.since, partly.until) == (lately[0], None)
-    assert partly.consequence == "Their guests wait for the disk."
+    assert partly.consequence == KINDS["volume_slow"].consequence
     (of_host,) = problem_rows(over)
     assert of_host.message == "2 volumes were slow, until 12:06 UTC"
     assert of_host.until == lately[1]
