@@ -16,7 +16,7 @@ from django.db import connection
 from panel.api.exposition.metric_text import MetricFamily, head, labels_text, written
 from storage.byte_sizes import SECTOR_BYTES
 from storage.host_data import BadHostData
-from storage.inventory.cache_counts import COLUMNS, Counted, by_column
+from storage.inventory.cache_counts import COLUMNS, CacheCounter, by_column
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
     DiskCounters,
@@ -177,7 +177,7 @@ def _disk(
     return _family(f"volume_{name}", "counter", text, of)
 
 
-def _counted(column: str, counter: Counted) -> tuple[MetricFamily, Value]:
+def _counted(column: str, counter: CacheCounter) -> tuple[MetricFamily, Value]:
     def of(row: VolumeReading) -> float | None:
         return row.counts.get(column)
 
