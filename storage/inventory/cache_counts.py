@@ -23,6 +23,9 @@ class Bound(Enum):
     MOVES = "its reads and writes, and as many chunks as the cache has"
 
 
+READS, WRITES, MOVES = Bound
+
+
 @dataclass(frozen=True, slots=True)
 class CacheCounter:
     """`unit` is what one of it stands for. `number` is that of its column in chunks, which no other
@@ -44,24 +47,15 @@ class DmCacheCounts:
     as the kernel prints them, modulo 2^32, or what an interval added. One that an older agent does
     not send is None."""
 
-    read_hits: Annotated[
-        U32, CacheCounter("accesses", 10, Bound.READS, "Reads that the SSD answered.")
-    ]
-    read_misses: Annotated[
-        U32, CacheCounter("accesses", 11, Bound.READS, "Reads from the slow disk.")
-    ]
-    write_hits: Annotated[
-        U32, CacheCounter("accesses", 12, Bound.WRITES, "Writes to cached blocks.")
-    ]
-    write_misses: Annotated[
-        U32, CacheCounter("accesses", 13, Bound.WRITES, "Writes to other blocks.")
-    ]
+    read_hits: Annotated[U32, CacheCounter("accesses", 10, READS, "Reads that the SSD answered.")]
+    read_misses: Annotated[U32, CacheCounter("accesses", 11, READS, "Reads from the slow disk.")]
+    write_hits: Annotated[U32, CacheCounter("accesses", 12, WRITES, "Writes to cached blocks.")]
+    write_misses: Annotated[U32, CacheCounter("accesses", 13, WRITES, "Writes to other blocks.")]
     promotions: Annotated[
-        U32,
-        CacheCounter("chunks", 15, Bound.MOVES, "Chunks that came into the cache.", has_rate=True),
+        U32, CacheCounter("chunks", 15, MOVES, "Chunks that came into the cache.", has_rate=True)
     ]
     demotions: Annotated[
-        U32, CacheCounter("chunks", 14, Bound.MOVES, "Chunks that left the cache.", has_rate=True)
+        U32, CacheCounter("chunks", 14, MOVES, "Chunks that left the cache.", has_rate=True)
     ]
 
 
@@ -74,10 +68,10 @@ class BcacheCounts:
     counts above 4,806/s (each 13.64 s fold drops all above 16 bits). So they show which share of
     reads went by the cache, and only where none can be lost; never how many there were."""
 
-    hits: Annotated[U64, CacheCounter(_LOSSY, 47, Bound.READS, column="counted_hits")]
-    misses: Annotated[U64, CacheCounter(_LOSSY, 48, Bound.READS, column="counted_misses")]
-    bypass_hits: Annotated[U64, CacheCounter(_LOSSY, 49, Bound.READS)]
-    bypass_misses: Annotated[U64, CacheCounter(_LOSSY, 50, Bound.READS)]
+    hits: Annotated[U64, CacheCounter(_LOSSY, 47, READS, column="counted_hits")]
+    misses: Annotated[U64, CacheCounter(_LOSSY, 48, READS, column="counted_misses")]
+    bypass_hits: Annotated[U64, CacheCounter(_LOSSY, 49, READS)]
+    bypass_misses: Annotated[U64, CacheCounter(_LOSSY, 50, READS)]
 
 
 CacheCounts = DmCacheCounts | BcacheCounts

@@ -181,7 +181,7 @@ def _backing(
         "cache_mode": backing.cache_mode,
         "dirty_bytes": backing.dirty_bytes,
         "disk": counters[backing.device],
-        **{name: _total(host, device.kname, file) for name, file in _TOTALS.items()},
+        **{name: _total(host, device.kname, name) for name in _TOTALS},
         "available_percent": None if cset is None else cset.available_percent,
         "unused_percent": None if cset is None else unused.get(cset.uuid),
         "cset_size_bytes": None if cset is None else cset.bucket_bytes * cset.bucket_count,
@@ -192,14 +192,9 @@ def _backing(
     }
 
 
-_TOTALS: Mapping[str, str] = {
-    "hits": "cache_hits",
-    "misses": "cache_misses",
-    "bypass_hits": "cache_bypass_hits",
-    "bypass_misses": "cache_bypass_misses",
-}
+_TOTALS = ("hits", "misses", "bypass_hits", "bypass_misses")
 
 
 def _total(host: LocalHost, kname: str, name: str) -> int:
-    value = dm.text(host, f"{bcache_sysfs.folder(kname)}/stats_total/{name}")
+    value = dm.text(host, f"{bcache_sysfs.folder(kname)}/stats_total/cache_{name}")
     return int(value) if value.isdecimal() else 0

@@ -24,11 +24,14 @@ CLASSES = {
     "BcacheBacking",
     "DmCacheCounters",
     "BcacheCounters",
+    "DmCacheCounts",
+    "BcacheCounts",
 }
 ASKED_IN = {
     # What the host says, and what a wish names: the shapes themselves.
     "storage/inventory/facts.py",
     "storage/planner/wish.py",
+    "storage/inventory/cache_counts.py",
     "storage/metrics/counters.py",
     # The faults of each.
     "storage/planner/kernel_faults.py",
