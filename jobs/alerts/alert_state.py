@@ -51,10 +51,12 @@ class AlertState:
 
     def seeing(self, problem: SeenProblem) -> Self:
         """With the current problem. A problem that became less grave, such as an array being
-        rebuilt, keeps the time at which it began."""
+        rebuilt, keeps the time at which it began. Of the gravest one the last text is kept: it is
+        what a message of its end quotes."""
         if problem.code != self.gravest_code and problem.since and self.seen.since:
             problem = replace(problem, since=min(problem.since, self.seen.since))
-        if problem.rank >= self.gravest_rank:
+        is_as_grave = problem.rank == self.gravest_rank and problem.code == self.gravest_code
+        if problem.rank >= self.gravest_rank and not is_as_grave:
             return replace(self, seen=problem)
         return replace(
             self,

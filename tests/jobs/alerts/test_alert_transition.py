@@ -421,3 +421,12 @@ def test_the_gravest_state_is_kept_until_the_end() -> None:
     state = world.alerts[ARRAY.fingerprint]
     assert (state.seen.code, state.seen.since) == ("array_recovering", START)
     assert (state.gravest_code, state.gravest_message) == ("array_degraded", "md0 lacks a disk.")
+
+
+def test_what_was_last_said_of_the_gravest_state_is_kept() -> None:
+    world = World()
+    world.begin(replace(SILENT, message="Slow for at least 1 min."))
+    world.passes(minutes=5)
+    world.begin(replace(SILENT, message="Was slow for 30 min, until 03:09."))
+    world.passes(minutes=2)
+    assert world.alerts[SILENT.fingerprint].gravest_message == "Was slow for 30 min, until 03:09."
