@@ -16,7 +16,6 @@ from jobs import transport
 from jobs.hosts.trust import quarantine
 from jobs.transport import DEADLINE_SECONDS
 from jobs.transport.errors import (
-    AgentFailed,
     AnswerTimeout,
     HostKeyChanged,
     NotActive,
@@ -31,6 +30,8 @@ from storage.models.host import HostState, silent_seconds
 log = logging.getLogger(__name__)
 
 CONTACT_FRESH = timedelta(seconds=5)
+UNSURE = (AnswerTimeout.code, "timeout", CannotUnseal.code)
+"""No answer in time, a command of the agent that took too long, a process without keys."""
 
 
 def ask(
@@ -111,12 +112,12 @@ def note_contacts(hosts: Sequence[Host]) -> None:
 
 
 def note_failure(host: Host, error: TransportError) -> None:
-    """Record the error; a changed key quarantines the host at once. A late answer, an agent that
-    could not look at everything, or a process without keys says nothing of a host that another
-    contact hears: an inventory that stays unread is a problem of its own (`jobs.problems`)."""
+    """Record the error; a changed key quarantines the host at once. What is `UNSURE` says nothing
+    of a host that another contact hears: an inventory that stays unread is a problem of its own
+    (`jobs.problems`)."""
     # Compare with the key of this contact: a late failure is void once a person accepted another.
     judged = Host.objects.filter(pk=host.pk, host_key=host.host_key, state=HostState.ACTIVE)
-    if isinstance(error, AnswerTimeout | AgentFailed | CannotUnseal):
+    if error.code in UNSURE:
         judged = judged.exclude(last_seen_at__gt=Now() - timedelta(seconds=silent_seconds()))
     if isinstance(error, HostKeyChanged):
         quarantine(judged, error, error.seen_key)

@@ -185,7 +185,7 @@ def live_on(fleet: Fleet, at: datetime, seconds: int) -> None:
     """One more round of samples of the hosts that answer, judged as housekeeping does."""
     load.store(fleet.sources, at - timedelta(seconds=seconds), at, seconds)
     answering = {source.host_id for source in fleet.sources}
-    Host.objects.filter(pk__in=answering).update(last_seen_at=at)
+    Host.objects.filter(pk__in=answering).update(last_seen_at=at, facts_at=at)
     disk_condition.judge_volumes(at)
     disk_condition.judge_disks(at)
     alert_judge.judge(at)

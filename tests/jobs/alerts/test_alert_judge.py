@@ -40,7 +40,9 @@ class Clock:
         last = AlertEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
         end = self.now + timedelta(**span)
         while self.now < end:
-            Host.objects.filter(error={}, last_seen_at__isnull=False).update(last_seen_at=self.now)
+            Host.objects.filter(error={}, last_seen_at__isnull=False).update(
+                last_seen_at=self.now, facts_at=self.now
+            )
             HostActivity.objects.update(at=self.now)
             alert_judge.judge(self.now)
             self.now += timedelta(seconds=every_seconds)

@@ -115,7 +115,7 @@ def test_the_page_of_the_job_offers_every_decision(stuck: Job, staff: Client, ve
     page = staff.get(reverse("job", args=[stuck.key])).content.decode()
     action = reverse(f"job-{verb}", args=[stuck.key])
     assert f'action="{action}"' in page
-    assert f"vg0/{POOL} (2 GiB) exists." in page
+    assert f"vg0/{POOL} (2\xa0GiB) exists." in page
     response = staff.post(action, {"why": "done by hand"})
     assert (response.status_code, response.headers["Location"]) == (302, f"/jobs/{stuck.key}/")
     assert Job.objects.get(pk=stuck.pk).state == State.QUEUED

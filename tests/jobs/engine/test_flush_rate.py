@@ -173,9 +173,9 @@ def test_who_waits_for_a_move_lets_the_others_feel_more_of_it(
     job.step_set.update(verb="volume.move", progress=others(20))
     client.force_login(make.staff_user(staff_role="operator"))
     page = on_one_line(client.get(reverse("job", args=[job.key])).content.decode())
-    slowed = "p95 of other volumes on these disks is 18.2 ms (+14 %, limit +20 %)"
-    assert f"Throttled to 35 % of the time: {slowed}." in page
-    assert "may then rise by 50 %" in page
+    slowed = "p95 of other volumes on these disks is 18.2\xa0ms (+14\xa0%, limit +20\xa0%)"
+    assert f"Throttled to 35\xa0% of the time: {slowed}." in page
+    assert "may then rise by 50\xa0%" in page
     flush_rate.raise_rate(job, NO_PERSON)
     step = job.step_set.get()
     for _ in range(2):

@@ -70,7 +70,7 @@ def test_a_volume_that_cannot_be_zeroed_is_brought_before_a_person(
 ) -> None:
     failing(fake_host, "blkdiscard")
     job = done(Kind.CREATE_VOLUME, volume, PLAIN)
-    left = f"vg0/v-{volume.key} (1 GiB) exists, not fully zeroed yet."
+    left = f"vg0/v-{volume.key} (1\xa0GiB) exists, not fully zeroed yet."
     assert (job.state, job.error["code"]) == (State.NEEDS_ATTENTION, "cmd_failed")
     assert job.error["residue"] == [left]
     assert "or mark it as resolved, and finish the volume" in job.error["correction"]

@@ -194,7 +194,7 @@ def test_destroying_takes_the_typed_label(staff: Client) -> None:
     there = off()
     assert reverse("volume-destroy", args=[there.volume.key]) in page(staff, there)
     form = staff.get(reverse("volume-destroy", args=[there.volume.key])).content.decode()
-    assert "8 GiB" in form and "unassigned" in form
+    assert "8\xa0GiB" in form and "unassigned" in form
     assert post(staff, "volume-destroy", there, confirm_label="web13").status_code == 422
     assert not Job.objects.exists()
     label = there.volume.label

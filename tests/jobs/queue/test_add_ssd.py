@@ -50,7 +50,7 @@ def test_the_host_s_page_leads_to_the_form_and_the_form_to_a_preview(
     admin = signed_in(client)
     path = reverse("host-ssd", args=[there.host.key])
     assert path in admin.get(reverse("host", args=[there.host.key])).content.decode()
-    assert "sde · 4 GiB" in admin.get(path).content.decode()
+    assert "sde · 4\xa0GiB" in admin.get(path).content.decode()
     assert post(admin, there).status_code == 302
     preview = Job.objects.get()
     assert (preview.kind, preview.dry_run, preview.volume) == (Kind.PREPARE_SSD, True, None)

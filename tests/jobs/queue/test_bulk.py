@@ -353,4 +353,4 @@ def test_a_row_of_the_result_says_how_far_its_job_is(staff: Client) -> None:
     running = Job.objects.get()
     progress = {"label": "Flushed", "done_bytes": GIB, "total_bytes": 4 * GIB}
     step(running, state="running", progress=progress, op_id=uuid4())
-    assert "Flushed: 1 GiB of 4 GiB" in text_of(staff.get(address))
+    assert "Flushed: 1\xa0GiB of 4\xa0GiB" in text_of(staff.get(address))

@@ -43,8 +43,8 @@ def test_a_preview_says_time_waiting_dirty_data_room_and_the_way_back(client: Cl
     there = scene(make.lv(cache=make.dm_cache("c-bbbb_cpool", dirty_bytes=192 * MIB)))
     text = page(client, preview(there, {"verb": "pool.create", "args": POOL}))
     assert ">Cost</h2>" in text
-    assert "192 MiB" in text
-    assert "2 GiB of 40 GiB free" in text
+    assert "192\xa0MiB" in text
+    assert "2\xa0GiB of 40\xa0GiB free" in text
     assert "possible with a new job" in text
     assert "no way back" not in text
     assert "LVM locks the volume group" not in text, "no other job is there to wait"

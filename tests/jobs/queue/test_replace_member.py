@@ -66,7 +66,7 @@ def test_the_array_s_button_leads_to_the_form_and_the_form_to_a_preview(client: 
     of, admin = there(), signed_in(client)
     assert f'href="{path_of(of)}"' in disks_page(admin, of)
     text = admin.get(path_of(of)).content.decode()
-    assert "sde · 100 GiB" in text and "sda (a, in_sync)" in text
+    assert "sde · 100\xa0GiB" in text and "sda (a, in_sync)" in text
     assert admin.post(path_of(of), TYPED).status_code == 302
     preview = Job.objects.get()
     assert (preview.kind, preview.dry_run, preview.volume) == (Kind.REPLACE_MEMBER, True, None)

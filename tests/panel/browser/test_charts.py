@@ -160,7 +160,7 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     assert latencies["labels"] == [["0.1", "1", "10", "100", "1,000"]]
     others = [panel for panel in seen if panel is not latencies]
     assert all(len(labels) == 3 for panel in others for labels in panel["labels"])
-    assert hits["said"].startswith("Hit rate. Last: Read hit rate 97 %")
+    assert hits["said"].startswith("Hit rate. Last: Read hit rate 97\xa0%")
     assert page.get_by_text("Times in UTC+").is_visible()
     assert page.locator("[data-charts-marks] a").all_inner_texts() == ["Add cache"]
     dark = seen[0]["colour"]

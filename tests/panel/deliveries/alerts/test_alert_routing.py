@@ -104,7 +104,7 @@ def test_a_link_that_flaps_all_day_sends_no_one_more_than_six_mails(swing_minute
     begun = now = database_now()
     while now < begun + timedelta(days=1):
         is_cut = (now - begun) // timedelta(minutes=swing_minutes) % 2 == 0
-        Host.objects.update(error=cut if is_cut else {}, last_seen_at=now)
+        Host.objects.update(error=cut if is_cut else {}, last_seen_at=now, facts_at=now)
         alert_judge.judge(now)
         alert_routing.route_events(now)
         deliver_due(ALERT_MESSAGES)
