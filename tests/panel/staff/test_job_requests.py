@@ -134,7 +134,7 @@ def test_a_busy_volume_names_the_job_in_the_way(staff: Client) -> None:
     ("data", "words"),
     [
         ({"size_bytes": 2 * GIB, "mode": "passthrough"}, "Select a valid choice"),
-        ({"size_bytes": 1, "mode": "writethrough"}, "Select a valid choice"),
+        ({"size_bytes": 1, "mode": "writethrough"}, "A cache of 1\xa0B is not offered here."),
         ({"mode": "writethrough"}, "Choose a size."),
         ({"size_bytes": 2 * GIB}, "This field is required"),
         ({"size_bytes": 2 * GIB, "mode": "writeback"}, "The SSD is not redundant"),

@@ -31,7 +31,7 @@ CHUNKS = 1000
 
 @pytest.fixture
 def host() -> Host:
-    return make.host(last_seen_at=NOON)
+    return make.host(last_seen_at=NOON, facts_at=NOON)
 
 
 def at(minutes: float) -> datetime:

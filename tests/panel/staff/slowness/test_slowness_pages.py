@@ -162,7 +162,7 @@ def test_a_volume_smaller_than_every_cache_is_offered_what_the_form_offers(
     assert "256 MiB holds the whole volume." in form.replace("\xa0", " ")
     assert 'name="size_bytes" id="cache-size"' in form and form.count('<option value="') == 1
     refused = admin.post(url, {"size_bytes": 128 * MIB, "mode": "writethrough"}).content.decode()
-    assert "A cache of 128 MiB is not offered here." in refused and "134217728" not in refused
+    assert "A cache of 128\xa0MiB is not offered here." in refused and "134217728" not in refused
 
 
 @pytest.mark.parametrize("part", ["volume", "volume-cache"])

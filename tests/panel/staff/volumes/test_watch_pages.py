@@ -6,12 +6,13 @@ from datetime import timedelta
 
 import pytest
 from django.core.cache import cache
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from pytest_django import Settings
 
 from jobs import notify_workers
 from panel.charts.subject import of_volume
+from panel.charts.time_range import span_of
 from storage.database_clock import database_now
 from storage.models import Volume
 from tests import make
@@ -133,9 +134,10 @@ def test_what_was_watched_closely_is_drawn_and_answered_every_ten_seconds(staff:
 
 def test_charts_of_a_volume_that_is_watched_closely_renew_themselves_as_often() -> None:
     there, person = scene(make.lv()), make.staff_user()
-    assert of_volume(there.volume, person).seconds == 60
+    span = span_of(RequestFactory().get("/"), database_now(), known_since=database_now)
+    assert of_volume(there.volume, person).point_seconds(span) == 60
     there.volume.watched_until = database_now() + timedelta(minutes=1)
-    assert of_volume(there.volume, person).seconds == 10
+    assert of_volume(there.volume, person).point_seconds(span) == 10
 
 
 def test_live_figures_stand_in_the_card_of_the_latest_ones(staff: Client) -> None:

@@ -56,10 +56,10 @@ def test_an_observed_host_gets_shares_hit_rates_arithmetic_and_commands(staff: C
     sampled(volumes["cached"], 20, busy_ms=10_000, technology=CachedBy.DM_CACHE, **figures)
     text = page(staff, host.key)
     for words in (
-        "97.1 %",
+        "97.1\xa0%",
         "Cache web first",
-        "97 %",
-        "Reads waited 3 min in 20 min: 12 s per GiB of a cache of 16 GiB",
+        "97\xa0%",
+        "Reads waited 3\xa0min in 20\xa0min: 12\xa0s per GiB of a cache of 16\xa0GiB",
         "lvconvert -y --type cache",
         'data-copy="byhand-add"',
         "migration_threshold=16384",
@@ -73,7 +73,7 @@ def test_the_page_says_by_which_days_it_judged(staff: Client) -> None:
     moved = {"read_sectors": 200_000, "write_sectors": 120_000}
     sampled_days(volumes["web"], 5, lambda _ts: 1, end=NOW, **moved)
     text = on_one_line(page(staff, host.key))
-    assert "Reads wait 24.0 h a day: 1.5 h per GiB of a cache of 16 GiB" in text
+    assert "Reads wait 24.0\xa0h a day: 1.5\xa0h per GiB of a cache of 16\xa0GiB" in text
     assert "Average of 5 days without the worst" in text
     assert "5 of 14 days have data" in text
     assert "Who reads from the HDDs: last 14 days" in text
@@ -92,7 +92,7 @@ def test_a_new_volume_is_preliminary_where_the_others_are_not(
     sampled(volumes["new"], 20, read_ms=10_000, reads=100)
     text = page(staff, host.key)
     assert "Not enough data yet" not in text
-    assert "Preliminary: 20 min of data" in text
+    assert "Preliminary: 20\xa0min of data" in text
 
 
 def test_commands_to_copy_are_one_to_a_line(staff: Client) -> None:
@@ -117,9 +117,9 @@ def test_what_the_host_lives_on_is_not_suggested(staff: Client) -> None:
 def test_a_first_look_says_how_little_it_knows(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 4, read_ms=1_000, busy_ms=1_000)
-    assert "Not enough data yet: 4 min of 3 d" in page(staff, host.key)
+    assert "Not enough data yet: 4\xa0min of 3\xa0d" in page(staff, host.key)
     card = on_one_line(page(staff, host.key, "host-advice-card"))
-    assert "Preliminary: 4 min of 3 d of data" in card
+    assert "Preliminary: 4\xa0min of 3\xa0d of data" in card
 
 
 def test_a_host_without_figures_says_what_would_be_shown(staff: Client) -> None:
@@ -134,8 +134,8 @@ def test_a_volume_sampled_for_seconds_is_too_early_to_judge(staff: Client) -> No
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 1, read_ms=900, busy_ms=900)
     Sample.objects.update(dt_ms=40_000)
-    assert "Not enough data: 40 s so far" in page(staff, host.key)
-    assert "Not enough data: 40 s so far" in page(staff, host.key, "host-advice-card")
+    assert "Not enough data: 40\xa0s so far" in page(staff, host.key)
+    assert "Not enough data: 40\xa0s so far" in page(staff, host.key, "host-advice-card")
 
 
 def test_the_card_says_how_many_reads_waited_at_a_time(staff: Client) -> None:
@@ -147,7 +147,7 @@ def test_the_card_says_how_many_reads_waited_at_a_time(staff: Client) -> None:
 def test_days_without_a_waiting_read_are_named(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 60, write_ms=900, busy_ms=900)
-    little = "wait for HDDs for less than 10 min"
+    little = "wait for HDDs for less than 10\xa0min"
     assert f"{little} a day so far." in page(staff, host.key)
     assert f"{little} a day so far." in page(staff, host.key, "host-advice-card")
     sampled_days(volumes["web"], 4, lambda _ts: 0, end=NOW - timedelta(hours=2))
@@ -162,11 +162,11 @@ def test_a_cache_without_samples_has_no_figures_yet(staff: Client) -> None:
     sampled(volumes["theirs"], 1, technology=CachedBy.DM_CACHE, **figures)
     text = page(staff, host.key)
     assert "too few reads" not in text
-    assert "90 %" in text
+    assert "90\xa0%" in text
 
 
 def test_a_host_before_its_first_inventory_has_a_page(staff: Client) -> None:
-    assert "Not enough data yet: 0 s of 3 d" in page(staff, make.host().key)
+    assert "Not enough data yet: 0\xa0s of 3\xa0d" in page(staff, make.host().key)
 
 
 def test_the_card_leads_to_the_page(staff: Client) -> None:
@@ -220,8 +220,8 @@ def test_a_volume_smaller_than_every_cache_is_advised_the_one_that_the_form_offe
     shown = page(staff, host.key).split('id="first"')[1].split("</section>")[0]
     assert (
         "Cache mail first" in shown
-        and "a cache of 256 MiB" in shown
-        and "256 MiB holds the whole volume" in shown
+        and "a cache of 256\xa0MiB" in shown
+        and "256\xa0MiB holds the whole volume" in shown
         and "Not possible" not in shown
     )
     assert ">idle<" not in shown
