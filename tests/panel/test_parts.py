@@ -44,6 +44,7 @@ class Item:
     subjects: tuple[Subject, ...] = (Subject("h1", "/hosts/h1/"), Subject("h2", "/hosts/h2/"))
     more: int = 0
     since: datetime | None = None
+    until: datetime | None = None
     consequence: str = "Their figures are old."
     next_step: str = "Look at the network."
     action: Remedy = OPEN
