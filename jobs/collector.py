@@ -227,8 +227,8 @@ def _store(answers: Sequence[_Answer]) -> int:
         host = given.host
         if isinstance(recorded, Recorded):
             stored.append(host)
-            is_unread = _is_unread(host, recorded.inventory_digest, now)
-            if recorded.unknown_lv_uuids or is_unread or _restarted(host, replies[host.pk]):
+            is_late = _note_change(host, recorded.inventory_digest, now) or _is_late(host, now)
+            if recorded.unknown_lv_uuids or is_late or _restarted(host, replies[host.pk]):
                 notify_workers.host(host.pk)
         elif isinstance(recorded, BadHostData):
             contact.note_failure(host, BadReply(host.name, str(recorded)))
@@ -271,19 +271,23 @@ def _is_away(error: Exception) -> bool:
     return isinstance(error, OperationalError | InterfaceError) and not database.is_usable()
 
 
-def _is_unread(host: Host, inventory_digest: str, now: datetime) -> bool:
-    """Whether no inventory was read since the host's parts changed, or for long: a failing disk
-    makes LVM's reports late, so each round asks again. Samples from before this process are
-    unknown."""
+def _note_change(host: Host, inventory_digest: str, now: datetime) -> bool:
+    """Whether the host's parts differ from its last sample, which is noted; its inventory says how.
+    Samples from before this process are unknown."""
     before = _inventory_digests.get(host.pk)
     _inventory_digests[host.pk] = inventory_digest
-    if before is not None and before != inventory_digest:
+    is_changed = before is not None and before != inventory_digest
+    if is_changed:
         Host.objects.filter(pk=host.pk).update(parts_changed_at=now)
-        return True
+    return is_changed
+
+
+def _is_late(host: Host, now: datetime) -> bool:
+    """Whether no inventory was read since the host's parts changed, or for long: a failing disk
+    makes LVM's reports late, so each round asks again."""
     if host.facts_at is None:
         return False
-    is_behind = host.parts_changed_at is not None and host.facts_at < host.parts_changed_at
-    return is_behind or host.facts_at < now - INVENTORY_LATE
+    return host.facts_at < max(host.parts_changed_at or host.facts_at, now - INVENTORY_LATE)
 
 
 def _restarted(host: Host, reply: Reply) -> bool:

@@ -29,7 +29,6 @@ OF_ALL_HOSTS: Final = 0
 """`Problem.host_id` of what concerns all hosts."""
 DISKS_UNREAD: Final = timedelta(days=1)
 """For so long the disks of a host may stay unread."""
-
 INVENTORY_UNREAD: Final = timedelta(minutes=10)
 """For so long the inventory of a host may stay unread: one round and several repetitions."""
 CHANGE_UNREAD: Final = timedelta(minutes=1)

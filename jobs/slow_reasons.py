@@ -123,8 +123,9 @@ def _without_jobs(found: Slowness, user: Person) -> Slowness:
     known = found.explanation
     advised = {each.volume_id for each in known.remedies if each.help in CACHES}
     asked = advised | {each.volume_id for each in known.closed}
-    jobs = Job.objects.visible_to(user).filter(_lately(known.timing), volume__in=asked)
-    cache_jobs = tuple(jobs.filter(dry_run=False).with_names()) if asked else ()
+    lately = ~Q(state__in=OVER) | _new_caches(known.timing)
+    jobs = Job.objects.visible_to(user).filter(lately, volume__in=asked, dry_run=False)
+    cache_jobs = tuple(jobs.with_names()) if asked else ()
     taken = {each.volume_id for each in cache_jobs}
     explanation = replace(
         known,
@@ -138,12 +139,8 @@ def _without_jobs(found: Slowness, user: Person) -> Slowness:
     return replace(found, explanation=explanation, cache_jobs=cache_jobs)
 
 
-def _lately(timing: Timing) -> Q:
-    """Jobs that are not over, and those that made a cache in the slow time or after it."""
-    return ~Q(state__in=OVER) | _new_caches(timing)
-
-
 def _new_caches(timing: Timing) -> Q:
+    """Jobs that made a cache in the slow time or after it."""
     if timing.since is None:
         return Q(pk__in=())
     return Q(kind__in=NEW_CACHES, state=State.SUCCEEDED, ended_at__gte=timing.since)

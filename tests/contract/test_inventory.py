@@ -138,6 +138,4 @@ def test_hello_says_what_the_host_is(agent: Agent, world: World) -> None:
     assert hello["policy"]["vgs"] == ["vg0"]
     assert hello["modules"] == {"dm_cache": True, "bcache": True}
     assert all(hello["tools"][tool] for tool in ("lvs", "make-bcache", "cache_check", "lvconvert"))
-    # On an emulated processor with little time heat costs more than it may.
-    passing = {"bcache_scanned", "heat_paused"}
-    assert {problem["code"] for problem in hello["problems"]} <= passing
+    assert {problem["code"] for problem in hello["problems"]} <= {"bcache_scanned"}
